@@ -21,7 +21,8 @@ from benchmarks.row import Row
 from system.archive import ARCHIVE, archive_path
 from system.collector import CollectionOptions
 from system.durable.ended import Ended, insert_ended
-from system.durable.state import Transaction, open_state
+from system.durable.open_state import open_state
+from system.durable.state import Transaction
 from system.durable.trigger import TriggerSpec
 from system.host import real_host
 from system.root import Root

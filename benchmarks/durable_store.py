@@ -11,7 +11,8 @@ from typing import Final, TypeVar
 import apsw
 
 from system.durable.emitter import checked_spec
-from system.durable.state import StateDatabase, Transaction, open_state
+from system.durable.open_state import open_state
+from system.durable.state import StateDatabase, Transaction
 from system.durable.stores import Stores
 from system.durable.trigger import SessionStatus, TriggerSpec
 from system.host import real_host

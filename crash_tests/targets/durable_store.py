@@ -33,7 +33,8 @@ from powercut.fuzz.fault_families import DAMAGE, FaultFamily
 from sim.world import World
 from system.durable.activity_runner import ActivityRunner
 from system.durable.errors import StateDamaged, StateStopped
-from system.durable.state import StateDatabase, Transaction, open_state
+from system.durable.open_state import open_state
+from system.durable.state import StateDatabase, Transaction
 from system.durable.stores import Recovered, Stores
 from system.durable.trigger import Claim, SessionStatus, TriggerStatus
 from system.durable.turn_promises import TurnPromises

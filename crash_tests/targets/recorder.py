@@ -288,6 +288,8 @@ class RecorderTarget(SystemTarget):
         if isinstance(refused, BarrierFailed):
             self._shadow.fail_barrier(execution_id)
             self._barrier_failed = True
+        # The call may have met a failed barrier before the refusal that it reports.
+        self._meet_faults()
         if self.fault_plan or self._families or is_late or any(damaged):
             return f"refused: {refused}"
         if isinstance(refused, RecordCorruptedError):

@@ -36,6 +36,7 @@ from oracles.runtime.shadow_work import ShadowWork
 from oracles.runtime.work_marks import marks_of_work
 from powercut.fuzz.action import ActionKind, Arguments
 from sim.choices import Choices
+from system.durable.errors import UnknownSchedule
 from system.errors import Closed
 from system.ports import Host
 
@@ -124,8 +125,16 @@ class DurableRuntimeTarget(RuntimeTarget):
     def _end_schedules(self) -> None:
         for schedule_id, row in self._rows().schedules.items():
             if row["ended_at"] is None:
-                self._call(self._runtime.schedules.delete(schedule_id))
+                self._end_schedule(schedule_id)
         self._checked()
+
+    def _end_schedule(self, schedule_id: str) -> None:
+        try:
+            self._call(self._runtime.schedules.delete(schedule_id))
+        except UnknownSchedule:
+            # A turn, or its last occurrence, may have ended it since.
+            if self._rows().schedules[schedule_id]["ended_at"] is None:
+                raise
 
     def _is_unfit(self, trigger_id: str) -> bool:
         roots = [agent.agent_id for agent in self._living() if agent.parent_id is None]

@@ -75,7 +75,7 @@ class ShadowRecording:
 
     @property
     def doubted(self) -> list[str]:
-        """The executions of which a barrier may have failed although every call has succeeded."""
+        """The executions of which a barrier may have failed although no call has reported it."""
         return [each for each, execution in self.executions.items() if execution.doubted]
 
     def written(self, fact: Fact) -> None:
@@ -118,7 +118,7 @@ class ShadowRecording:
                     fact.safety = Safety.DURABLE if is_safe else Safety.DOUBTFUL
 
     def disturb(self) -> None:
-        """Record that a barrier inside the next call may fail, and the call still succeed."""
+        """Record that a barrier inside a call may fail, and the call not report it."""
         for execution, fact in self._facts():
             execution.doubted |= fact.safety is Safety.WRITTEN
 

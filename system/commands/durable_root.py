@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from system.commands.offline import host_of
-from system.durable.state import STATE, StateDatabase, Transaction, open_state, state_in_memory
+from system.durable.open_state import open_state, state_in_memory
+from system.durable.state import STATE, StateDatabase, Transaction
 from system.durable.stores import Stores
 from system.durable.trigger import SessionStatus
 from system.host import database_in_memory

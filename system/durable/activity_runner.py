@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from system.durable.activity import Activity, ActivityStatus, Outcome, Refused, Unknown
 from system.durable.back_off import FIRST_PAUSE_NS, pause_ns
-from system.durable.errors import BadActivity
+from system.durable.errors import BadActivity, RowDamaged, StateDamaged
 from system.errors import StorageError, StorageFull
 from system.ports import EffectRefused, Performed
 
@@ -49,7 +49,8 @@ class ActivityRunner:
         """Attempt an activity until it has an outcome; return its row.
 
         If it has an outcome, or is under way, its row is returned unchanged. ``pause`` waits the
-        given nanoseconds between two attempts, or while the disk is full; by default it sleeps.
+        given nanoseconds between two attempts, or while the disk is full or refuses a read; by
+        default it sleeps.
         Raises ``UnknownActivity``, ``RowDamaged``, or the errors of the database; after these
         the next boot decides.
         """
@@ -93,11 +94,13 @@ class ActivityRunner:
         return answer
 
     async def _patiently(self, work: Callable[[Transaction], T], pause: Pause) -> T:
-        """Return the result of a transaction, which is repeated while a full disk refuses it."""
+        """Return the result of a transaction, which is repeated whenever it was rolled back."""
         while True:
             try:
                 return await self._state.run(work)
-            except StorageFull:
+            except RowDamaged:
+                raise
+            except (StorageFull, StateDamaged):
                 await pause(FIRST_PAUSE_NS)
 
 

@@ -1,4 +1,4 @@
-"""``state.db``: its transactions, its identity, and its failures.
+"""``state.db``: its transactions and its failures.
 
 All durable work is done in transactions. ``transact`` runs one: when it returns, everything that
 its work has written is durable; if it raises, nothing of it has happened. State in memory is
@@ -18,24 +18,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 import apsw
 
 from system.durable.commit_group import CommitGroup, Work
-from system.durable.errors import (
-    ForeignState,
-    StateClosed,
-    StateDamaged,
-    StateMissing,
-    StateStopped,
-)
-from system.durable.schema import APPLICATION_ID, MIGRATIONS, VERSION
+from system.durable.errors import StateClosed, StateDamaged, StateStopped
 from system.durable.seconds import SteadyClock, seconds_of
-from system.errors import (
-    NewerFormat,
-    RootInUse,
-    StorageError,
-    StorageFull,
-    raising_storage_full,
-)
-from system.ports import FileSystem, Host, OpenMode, Workers
-from system.storage.transfer import read_all, write_all
+from system.errors import StorageError, StorageFull
+from system.ports import Workers
 
 if TYPE_CHECKING:
     from apsw import Connection, SQLiteValue
@@ -45,7 +31,6 @@ Bindings: TypeAlias = "Sequence[SQLiteValue]"
 SqlRow: TypeAlias = "tuple[SQLiteValue, ...]"
 
 STATE: Final = "state.db"
-STATE_LOG: Final = "state.db-wal"
 
 
 class Transaction:
@@ -237,135 +222,3 @@ def translated(failure: apsw.Error) -> StorageError:
     if isinstance(failure, apsw.CorruptError | apsw.NotADBError):
         return StateDamaged(STATE, f"SQLite cannot read it ({failure})")
     return StateStopped(STATE, str(failure))
-
-
-def open_state(host: Host, root_id: str | None, clock: SteadyClock | None = None) -> StateDatabase:
-    """Open ``state.db``, check whose it is, and migrate it to this version.
-
-    ``root_id`` is that of ``root.json``, None if the root has no database yet. Then the database
-    is created, or an interrupted creation is completed, its name is made durable, and the
-    caller must write ``StateDatabase.root_id`` to ``root.json``. ``clock`` gives the time of the
-    transactions; by default it is a new ``SteadyClock``.
-
-    Raises ``RootInUse``, ``StateMissing``, ``ForeignState``, ``StateDamaged``, ``NewerFormat``,
-    ``StorageFull``, ``StateStopped`` or ``OSError``; then no content was changed.
-    """
-    if root_id is not None:
-        _check_content(host.files, root_id)
-    _renew_log(host.files)
-    try:
-        connection = host.database.open(STATE)
-    except apsw.BusyError:
-        raise RootInUse(STATE) from None
-    except apsw.Error as failure:
-        raise translated(failure) from failure
-    state = StateDatabase(connection, clock or SteadyClock(host.clock), host.workers)
-    try:
-        _open(state, host, root_id)
-    except BaseException:
-        state.close()
-        raise
-    return state
-
-
-def state_in_memory(host: Host, connection: Connection) -> StateDatabase:
-    """Return the database of a root that has none yet: without rows, on an empty connection."""
-    state = StateDatabase(connection, SteadyClock(host.clock), host.workers)
-    state.root_id = state.transact(lambda transaction: migrate(transaction, host.ids.uuid_hex()))
-    return state
-
-
-def _check_content(files: FileSystem, root_id: str) -> None:
-    """Raise ``StateMissing`` if the file is empty, which SQLite would take for a new database."""
-    try:
-        file = files.open(STATE, OpenMode.READ)
-    except FileNotFoundError:
-        raise StateMissing(STATE, f"the root {root_id} has lost it") from None
-    try:
-        size_bytes = file.size()
-    finally:
-        file.close()
-    if not size_bytes:
-        raise StateMissing(STATE, f"the root {root_id} has an empty one")
-
-
-def _renew_log(files: FileSystem) -> None:
-    """Write the write-ahead log of SQLite again, as it reads now, and make it durable.
-
-    After a failed barrier the kernel may show pages that it will never write. SQLite would
-    regard them as durable, and acknowledge later commits; the next power cut would leave a gap
-    before these.
-    """
-    if files.kind(STATE_LOG) is None:
-        return
-    with raising_storage_full(STATE_LOG):
-        log = files.open(STATE_LOG, OpenMode.WRITE)
-        try:
-            content = read_all(log)
-            write_all(log, content, 0)
-            # The kernel writes a size only if it changes.
-            log.truncate(len(content) + 1)
-            log.truncate(len(content))
-            log.fsync()
-        finally:
-            log.close()
-        files.sync_dir("")
-
-
-def _open(state: StateDatabase, host: Host, root_id: str | None) -> None:
-    if state.is_read_only():
-        # SQLite opens a file for reading if it cannot open it for writing.
-        raise StateStopped(STATE, "it can be opened for reading only")
-    # Removed content is overwritten with zeros, so removed bodies do not stay in free pages.
-    state.transact(lambda transaction: transaction.execute("PRAGMA secure_delete=ON"))
-    state.transact(lambda transaction: check_version(transaction, root_id))
-    fresh = host.ids.uuid_hex() if root_id is None else root_id
-    state.root_id = state.transact(lambda transaction: migrate(transaction, fresh))
-    # SQLite ignores a failed barrier of the directory in which it has created its log.
-    host.files.sync_dir("")
-    if root_id not in (None, state.root_id):
-        raise ForeignState(STATE, f"it belongs to root_id={state.root_id}, this is {root_id}")
-
-
-def check_version(transaction: Transaction, root_id: str | None) -> None:
-    """Raise ``StateDamaged``, ``StateMissing`` or ``NewerFormat`` if this version cannot use it."""
-    application, version = _pragma(transaction, "application_id"), _version(transaction)
-    tables = transaction.execute("SELECT count(*) FROM sqlite_schema")[0][0]
-    if not application and not version and not tables:
-        if root_id is not None:
-            raise StateMissing(STATE, f"the root {root_id} has an empty one")
-        return
-    if application != APPLICATION_ID:
-        raise StateDamaged(STATE, f"it has application_id={application:#x}, not a runtime's")
-    if version > VERSION:
-        raise NewerFormat(STATE, f"it has user_version={version}, known is {VERSION}")
-
-
-def migrate(transaction: Transaction, root_id: str) -> str:
-    """Bring the tables to this version; return the id of the root to which they belong.
-
-    A new database gets ``root_id``.
-    """
-    version = _version(transaction)
-    for statements in MIGRATIONS[version:]:
-        for statement in statements:
-            transaction.execute(statement)
-    if version < VERSION:
-        transaction.execute(f"PRAGMA application_id={APPLICATION_ID}")
-        transaction.execute(f"PRAGMA user_version={VERSION}")
-    if version == 0:
-        transaction.execute("INSERT INTO meta (root_id) VALUES (?)", (root_id,))
-    found = transaction.execute("SELECT root_id FROM meta")
-    if len(found) != 1:
-        raise StateDamaged(STATE, f"the table meta has rows={len(found)}, not 1")
-    return str(found[0][0])
-
-
-def _version(transaction: Transaction) -> int:
-    return _pragma(transaction, "user_version")
-
-
-def _pragma(transaction: Transaction, name: str) -> int:
-    value = transaction.execute(f"PRAGMA {name}")[0][0]
-    assert isinstance(value, int)
-    return value

@@ -13,8 +13,9 @@ from system.agents.agent import Agent, KnownTask
 from system.agents.carry_out import promises_of, reminder_spec
 from system.durable.applied import applied_seq, apply_line, check_applied
 from system.durable.errors import RowDamaged
+from system.durable.open_state import open_state
 from system.durable.retention import remove_settled
-from system.durable.state import Transaction, open_state
+from system.durable.state import Transaction
 from system.durable.stores import Stores
 from system.durable.trigger import SessionStatus
 from system.recovery.root_recovery import RootRecovery

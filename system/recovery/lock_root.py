@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from system.durable.open_state import open_state
 from system.durable.seconds import SteadyClock
-from system.durable.state import StateDatabase, open_state
+from system.durable.state import StateDatabase
 from system.ports import Host
 from system.recovery.root_recovery import RootRecovery
 from system.root import DATABASE, Root

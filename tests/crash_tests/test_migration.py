@@ -23,8 +23,9 @@ from sim.disk.crash.persistence import MODELS
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.disk import Disk
 from system.durable.applied import APPLIED, applied_seq, apply_line
+from system.durable.open_state import open_state
 from system.durable.schema import VERSION
-from system.durable.state import STATE, StateDatabase, Transaction, open_state
+from system.durable.state import STATE, StateDatabase, Transaction
 from system.durable.table import Table
 from system.ports import OpenMode
 from tests.meta.source_tree import ROOT as SOURCES

@@ -11,8 +11,9 @@ from faults.injector import FaultInjector
 from sim.choices import SeededChoices
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.world import World
+from system.durable.open_state import open_state
 from system.durable.seconds import SECOND_NS, reached_at
-from system.durable.state import StateDatabase, Transaction, open_state
+from system.durable.state import StateDatabase, Transaction
 from system.durable.stores import Stores
 from system.durable.trigger import TRIGGERS, Claim, SessionStatus, Trigger, TriggerSpec
 from system.ports import Host, Json

@@ -162,6 +162,15 @@ def test_an_outcome_that_a_full_disk_refuses_is_recorded_later(bench: Bench) -> 
     assert bench.world.clock.now_ns - before >= 30 * 10**9
 
 
+def test_an_attempt_whose_row_the_disk_cannot_read_is_made_later(bench: Bench) -> None:
+    intend(bench)
+    bench.kill()
+    bench.fail("read *state.db-wal #1 EIO")
+    before = bench.world.clock.now_ns
+    assert performed(bench, ActionProvider()).status is ActivityStatus.DONE
+    assert bench.world.clock.now_ns - before >= 30 * 10**9
+
+
 def test_an_attempt_that_is_not_durable_is_not_made(bench: Bench) -> None:
     intend(bench)
     bench.fail("fsync *state.db-wal #1 EIO:ext4")

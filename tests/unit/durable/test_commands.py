@@ -13,8 +13,9 @@ from click.testing import CliRunner, Result
 
 from system.cli import cli
 from system.durable.activity import Intent, Refused, Unknown
+from system.durable.open_state import open_state
 from system.durable.schedule import ScheduleSpec
-from system.durable.state import STATE, Transaction, open_state
+from system.durable.state import STATE, Transaction
 from system.durable.stores import Stores
 from system.durable.trigger import TriggerSpec
 from system.host import real_host

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,9 @@ from system.durable.errors import (
     StateOutdated,
     StateStopped,
 )
+from system.durable.open_state import STATE_LOG, open_state
 from system.durable.schema import APPLICATION_ID, VERSION
-from system.durable.state import STATE, Transaction, open_state
+from system.durable.state import STATE, Transaction
 from system.durable.table import Table
 from system.errors import NewerFormat, RootInUse, StorageError, StorageFull
 from system.host import real_host
@@ -250,6 +252,23 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / STATE).write_bytes(b"no database at all\n" * 100)
     with pytest.raises(StateDamaged, match="not a database"):
         open_state(real_host(str(tmp_path)), None)
+
+
+def test_a_torn_first_page_is_put_aside_if_the_root_never_had_a_database(tmp_path: Path) -> None:
+    torn, host = b"stale" * 1024, real_host(str(tmp_path))
+    (tmp_path / STATE).write_bytes(torn)
+    with pytest.raises(StateDamaged, match="not a database"):
+        open_state(host, "the marker names it")
+    open_state(host, None).close()
+    assert (tmp_path / f"{STATE}.quarantine.1").read_bytes() == torn
+
+
+def test_an_unreadable_page_is_not_put_aside_beside_a_log(tmp_path: Path) -> None:
+    (tmp_path / STATE).write_bytes(b"stale" * 1024)
+    (tmp_path / STATE_LOG).write_bytes(b"log")
+    with pytest.raises(StateDamaged, match="not a database"):
+        open_state(real_host(str(tmp_path)), None)
+    assert STATE in os.listdir(tmp_path)
 
 
 def test_a_database_in_use_is_refused(tmp_path: Path) -> None:

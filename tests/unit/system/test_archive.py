@@ -21,7 +21,8 @@ from sim.disk.disk import Disk
 from system.agents.durable_work import AgentSessions, DurableWork
 from system.archive import Archive, archive_path
 from system.durable.ended import ENDED, Ended, insert_ended
-from system.durable.state import StateDatabase, open_state
+from system.durable.open_state import open_state
+from system.durable.state import StateDatabase
 from system.ports import OpenMode
 from tests.unit.system.collected import DAY, HOUR, archived_for, ended, family
 
