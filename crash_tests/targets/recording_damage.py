@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 from zlib import MAX_WBITS, compress, decompress, error
 
-from crash_tests.workloads.host import host_of
+from crash_tests.rig.process_host import host_of
 from oracles.recording.pack_reader import members_of, with_member
 from oracles.recording.violations import BrokenRecord
 from oracles.recording.wal_reader import (

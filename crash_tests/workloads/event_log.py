@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from crash_tests.workloads.host import host_of
+from crash_tests.rig.process_host import host_of
 from crash_tests.workloads.workload import Run, Workload
 from oracles.history import History, Known
 from oracles.shadow_log import ShadowLog

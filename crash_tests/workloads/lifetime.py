@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crash_tests.workloads.host import host_of
+from crash_tests.rig.process_host import host_of
 from sim.choices import PlainChoices
 from sim.disk.calls.process import Process
 from sim.loop.clock import SimulatedClock

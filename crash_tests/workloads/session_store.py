@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from crash_tests.workloads.host import host_of
+from crash_tests.rig.process_host import host_of
 from crash_tests.workloads.workload import Workload
 from oracles.history import History, Known
 from oracles.violation import InvalidState, LostAck, Phantom, TornRecord

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from crash_tests.workloads.host import host_of
+from crash_tests.rig.process_host import host_of
 from oracles.history import History, Known
 from oracles.violation import InvalidState, LostAck
 from powercut.explorer.explore import explore

@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 
 import pytest
 
+from crash_tests.rig.process_host import host_of
 from crash_tests.targets.watched_providers import WatchedProviders
-from crash_tests.workloads.host import host_of
 from crash_tests.workloads.runtime import runtime as team
 from oracles.history import History
 from oracles.runtime.log_reader import read_log

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Coroutine, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 
+from crash_tests.rig.process_host import host_of
 from crash_tests.targets.recording_reads import check_record_files, read_store
 from crash_tests.targets.recording_values import following, payload
-from crash_tests.workloads.host import host_of
 from oracles.recording.canonical import canonical
 from oracles.recording.shadow_execution import Fact, FactKind
 from oracles.recording.shadow_recording import ShadowRecording

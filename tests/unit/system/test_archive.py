@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import pytest
 
-from crash_tests.workloads.host import host_of
+from crash_tests.rig.process_host import host_of
 from oracles.history import History, Known
 from oracles.violation import InvalidState
 from powercut.explorer.explore import explore

@@ -1,4 +1,4 @@
-"""A simulated host around one process, for workloads of the runtime and its parts."""
+"""A simulated host around one process, for workloads and checks without a world."""
 
 from __future__ import annotations
 
