@@ -13,7 +13,7 @@ Each piece has two sets of predecessors, both transitively closed:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.crash.micro_operation import (
@@ -41,6 +41,9 @@ from sim.disk.crash.persistence import (
 
 Name = tuple[int, str]
 """A directory and an entry of it."""
+
+Unit = tuple[int, int]
+"""A file and a unit of the model in it."""
 
 _Other = (
     CreateInode
@@ -94,7 +97,7 @@ class Ordering:
         self.order: list[int] = []
         self.truncation: list[int | None] = []
         self._creations: dict[int, int] = {}
-        self._units: dict[tuple[int, int], int] = {}
+        self._units: dict[Unit, int] = {}
         self._blocks: dict[tuple[int, int], list[int]] = {}
         self._set_sizes: dict[int, int] = {}
         self._zeros: dict[int, list[int]] = {}
@@ -116,8 +119,9 @@ class Ordering:
         """Add the next piece; ``is_directory``: it names or moves a directory."""
         index = len(self.micros)
         if isinstance(micro, Content):
-            self._append(micro, self._before_content(micro), 0)
-            self._remember_content(micro, index)
+            units = self._units_of(micro)
+            self._append(micro, self._before_content(micro, units), 0)
+            self._remember_content(micro, index, units)
         else:
             direct = self._direct(micro, is_directory)
             self._append(micro, direct, self._metadata if self._in_order(micro) else 0)
@@ -191,7 +195,7 @@ class Ordering:
         elif self.model.truncation is Truncation.ZEROS_FIRST and micro.cut != micro.size:
             yield from self._zeros.get(micro.operation, ())
 
-    def _before_content(self, content: Content) -> list[int]:
+    def _before_content(self, content: Content, written: Sequence[Unit]) -> list[int]:
         number = content.number
         before = []
         if number in self._creations:
@@ -199,7 +203,7 @@ class Ordering:
         if isinstance(content, ZeroTail) and self.model.truncation is Truncation.APART:
             return before
         units = self._units
-        before += [units[unit] for unit in self._units_of(content) if unit in units]
+        before += [units[unit] for unit in written if unit in units]
         if self.model.truncation in {Truncation.ZEROS_FIRST, Truncation.ZEROS_APART}:
             for size, start in self._freed.get(number, ()):
                 if _end(content) > start:
@@ -261,14 +265,14 @@ class Ordering:
 
     # -- what later pieces follow ---------------------------------------------------------
 
-    def _remember_content(self, content: Content, index: int) -> None:
+    def _remember_content(self, content: Content, index: int, units: Sequence[Unit]) -> None:
         number = content.number
         blocks = range(content.offset // BLOCK_BYTES, (_end(content) - 1) // BLOCK_BYTES + 1)
         if isinstance(content, ZeroTail):
             self._zeros.setdefault(content.operation, []).append(index)
             if self.model.truncation is Truncation.APART:
                 return
-        for unit in self._units_of(content):
+        for unit in units:
             self._units[unit] = index
         for block in blocks:
             self._blocks.setdefault((number, block), []).append(index)
@@ -335,7 +339,7 @@ class Ordering:
         if durable is not None:
             self._durable_names[number, new] = durable
 
-    def _units_of(self, content: Content) -> list[tuple[int, int]]:
+    def _units_of(self, content: Content) -> Sequence[Unit]:
         """Return the units that a piece writes to: several if the model has whole calls."""
         unit_bytes = min(self.model.unit_bytes, BLOCK_BYTES)
         if not unit_bytes:
