@@ -19,7 +19,7 @@ from system.recording.wal.format import CURRENT, DIRECTORY, NEXT_CURRENT, SEGMEN
 from system.recording.wal.log import SNAPSHOTS
 from system.recording.wal.logged_executions import LoggedExecutions
 from system.recording.wal.report import WalReport
-from system.recording.wal.scan import ScannedSegment, scan_segments
+from system.recording.wal.scan import ScannedSegment, durable_before, scan_segments
 from system.storage.atomic_file import read_whole, sweep_temporaries
 from system.storage.log_report import Damage
 from system.storage.log_scan import BadSpan
@@ -186,10 +186,14 @@ class _Reader:
                 f"{path}: it ends before the checkpoint, entries {first} to {settled} are gone;"
                 " their executions are in records"
             )
-        elif segments and not settled and segments[0].first > 1:
-            report.findings.append(
-                f"{CHECKPOINT}: there is none, and the log begins with entry {segments[0].first}"
-            )
+        elif segments and durable_before(segments) > settled:
+            first = segments[0].first
+            if settled:
+                report.missing.insert(0, (settled + 1, durable_before(segments)))
+            else:
+                report.findings.append(
+                    f"{CHECKPOINT}: there is none, and the log begins with entry {first}"
+                )
         return segments
 
     def read_snapshots(

@@ -73,6 +73,12 @@ def scan_segments(contents: Mapping[str, bytes], settled: int = 0) -> tuple[Scan
     return tuple(reversed(found))
 
 
+def durable_before(segments: Sequence[ScannedSegment]) -> int:
+    """Return the last number below those of the segments that was durable, or 0 if unknown."""
+    proofs = (each.series[0].first_known_durable for each in segments if each.series)
+    return min(next(proofs, 0), segments[0].first - 1)
+
+
 class _Scanner:
     def __init__(self, path: str, content: bytes, expected: int) -> None:
         self.path = path
