@@ -97,7 +97,7 @@ class ShadowTriggers:
         settled = self._settled(snapshot, demands, now_ns)
         self._done.update(row["id"] for row in rows.triggers if row["status"] == "DONE")
         self.stopped_keys.update(
-            row["dedup_key"] or "" for row in rows.triggers if row["status"] in ("FAILED", "DEAD")
+            row["dedup_key"] or "" for row in rows.triggers if _was_stopped(row)
         )
         # A row that is DONE may be removed after a day.
         there = {row["id"] for row in rows.triggers} | settled | self._done
@@ -240,3 +240,8 @@ def _demands(snapshot: RootSnapshot) -> Iterator[tuple[str, _Demand]]:
             for emitted in turn.emitted:
                 due_ns = round(emitted.fire_at * SECOND_NS)
                 yield emitted.trigger_id, _Demand(state, emitted.payload, due_ns, is_reminder=False)
+
+
+def _was_stopped(row: Row) -> bool:
+    """Whether a trigger is FAILED or DEAD, or was when a person discarded it."""
+    return row["status"] in ("FAILED", "DEAD") or row["resolution"] == "discarded"

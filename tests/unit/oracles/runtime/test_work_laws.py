@@ -1,0 +1,54 @@
+"""The laws of lines and the rows of ``state.db`` that they demand."""
+
+from __future__ import annotations
+
+import pytest
+
+from oracles.durable.rows import Rows
+from oracles.runtime.shadow_triggers import ShadowTriggers
+from oracles.runtime.work_laws import check_lines
+from oracles.violation import InvalidState
+from tests.unit.oracles.runtime.story import NOW_NS, hexed
+from tests.unit.oracles.runtime.team import team
+
+TASK = "task-1"
+ALL = 1_000
+"""A number that no line of the story has."""
+
+
+def _check(trigger_status: str, resolution: str | None) -> None:
+    """Check a BLOCKED task of the boss, whose trigger to resume it has this status."""
+    story = team()
+    begun = {"task_id": TASK, "last_seq": 0, "status": "ACTIVE", "todos": ["a"]}
+    begun["events"] = [{"event": "begin", "data": None}]
+    calls = [("begin_task", {"todos": ["a"]}, {"task_id": TASK})]
+    story.turn("boss", "t4", "r1", calls=calls, tasks=[begun])
+    trigger = {
+        "id": "trigger-1", "dedup_key": f"resume:{TASK}", "session_id": hexed("boss"),
+        "status": trigger_status, "resolution": resolution,
+    }  # fmt: skip
+    task = {"task_id": TASK, "session_id": hexed("boss"), "status": "BLOCKED", "last_seq": 1}
+    rows = Rows(
+        [trigger], {}, {}, {TASK: task}, {TASK: 1}, {}, applied={hexed("boss"): ALL}
+    )  # fmt: skip
+    snapshot, triggers = story.snapshot(), ShadowTriggers()
+    triggers.check(snapshot, rows, NOW_NS)
+    check_lines(snapshot, rows, (), triggers.stopped_keys)
+
+
+@pytest.mark.parametrize(
+    ("trigger_status", "resolution"), [("DEAD", None), ("FAILED", None), ("DONE", "discarded")]
+)
+def test_a_task_is_blocked_if_its_trigger_has_stopped(
+    trigger_status: str, resolution: str | None
+) -> None:
+    _check(trigger_status, resolution)
+
+
+@pytest.mark.parametrize(
+    ("trigger_status", "resolution"),
+    [("PENDING", None), ("PENDING", "retried"), ("DONE", "handled")],
+)
+def test_a_task_is_not_blocked_without_that(trigger_status: str, resolution: str | None) -> None:
+    with pytest.raises(InvalidState, match="a task has another status"):
+        _check(trigger_status, resolution)
