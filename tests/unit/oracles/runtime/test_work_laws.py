@@ -33,7 +33,7 @@ def _check(trigger_status: str, resolution: str | None) -> None:
     )  # fmt: skip
     snapshot, triggers = story.snapshot(), ShadowTriggers()
     triggers.check(snapshot, rows, NOW_NS)
-    check_lines(snapshot, rows, (), triggers.stopped_keys)
+    check_lines(snapshot, rows, ("r1",), triggers.stopped_keys)
 
 
 @pytest.mark.parametrize(
