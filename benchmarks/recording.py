@@ -167,8 +167,8 @@ def _recovery_row(directory: str) -> Row:
     ours, beside = paired(recovered, bare, _ROUNDS)
     return Row(
         "WAL recovery / read + crc", ours, beside, "s", "<=", 3.0,
-        f"{_ENTRIES:,} entries verified, and grouped by the execution, which is put together when it"
-        " is read; beside: the same bytes, as many crcs",
+        f"{_ENTRIES:,} entries verified, and grouped by execution, which is put together when read;"
+        " beside: the same bytes, as many crcs",
     )  # fmt: skip
 
 
