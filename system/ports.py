@@ -31,6 +31,8 @@ DATABASE_PRAGMAS: Final = (
     "PRAGMA journal_mode=WAL",
     # In WAL mode NORMAL would acknowledge commits that a power cut may undo.
     "PRAGMA synchronous=FULL",
+    # 16 MiB: a transaction of many works changes more pages than the 2 MiB of SQLite's default.
+    "PRAGMA cache_size=-16384",
 )
 
 
