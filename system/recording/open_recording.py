@@ -44,7 +44,10 @@ def resume_recording(
             host.files.unlink(path)
     segments = tuple((segment.path, segment.last) for segment in log.segments)
     appended = WriteAheadLog(host, root, log.last, log.number, segments, segment_bytes)
-    recording = WalRecording(host, appended, root, most_bytes, log.snapshots, log.pack)
+    recording = WalRecording(
+        host, appended, root, most_bytes, log.snapshots, log.pack,
+        is_checkpoint_damaged=bool(log.checkpoint.problem),
+    )  # fmt: skip
     # None of them is in a pack up to the checkpoint.
     newer = FileExecutionStore(host, join(root, RECORDS), above=log.checkpoint.pack)
     recording.running.update({key: executions[key] for key in running})

@@ -39,7 +39,9 @@ class WalRecording:
     checkpoint has written yet. ``files`` is the store of the others, and ``being_written`` are
     the ids of records that a checkpoint is writing now. At most ``most_bytes`` of the facts of
     an execution are kept in memory. ``snapshots`` are the numbers of the packs of snapshots
-    that a recovery has found, and ``pack`` is the highest number of a pack that was in use.
+    that a recovery has found, and ``pack`` is the highest number of a pack that was in use. A
+    damaged file of the checkpoint is replaced by the next one, also if it covers nothing: the new
+    log begins with low numbers, and would be ignored if the old ones could be read again.
     """
 
     def __init__(
@@ -50,6 +52,8 @@ class WalRecording:
         most_bytes: int = MOST_BYTES,
         snapshots: Collection[int] = (),
         pack: int = 0,
+        *,
+        is_checkpoint_damaged: bool = False,
     ) -> None:
         self.log = log
         self.files = FileExecutionStore(host, join(root, RECORDS), join(root, SNAPSHOTS))
@@ -69,9 +73,10 @@ class WalRecording:
         self._unlogged: set[str] = set()
         # Those whose record has a file of its own, which may be damaged.
         self._replaced: set[str] = set()
-        # The numbers of the last checkpoint; the packs of records are counted before the first one.
-        self._settled, self._pack = log.last, pack
+        # The number of the last checkpoint; the packs of records are counted before the first one.
+        self._pack = pack
         self._are_packs_counted = False
+        self._is_checkpoint_damaged = is_checkpoint_damaged
         # The number of finished segments when a checkpoint was refused.
         self._refused_segments = 0
         log.on_doubt = self._lose_entries_in_doubt
@@ -224,7 +229,8 @@ class WalRecording:
         self.being_written = frozenset(done)
         records = [waiting.view for waiting in done.values()]
         snapshots = [execution.view() for execution in running]
-        if records or snapshots or log.has_segments or self._snapshot_numbers:
+        is_stale = log.has_segments or self._snapshot_numbers or self._is_checkpoint_damaged
+        if records or snapshots or is_stale:
             await self._host.workers.run(lambda: self._write_packs(records, snapshots))
             await self._settle(sequence)
         for execution_id, waiting in done.items():
@@ -264,7 +270,7 @@ class WalRecording:
                 self._snapshot_numbers.discard(number)
 
         await host.workers.run(settle)
-        self._settled = sequence
+        self._is_checkpoint_damaged = False
 
     async def settle_entries(self) -> bool:
         """Make all entries durable; return whether the log or a record has every execution.
