@@ -58,7 +58,8 @@ class RecorderTarget(SystemTarget):
     """The recorders of one root and their shadow; a target derives from it.
 
     ``_families`` are the kinds of silent damage that a fault may have done since the last
-    recovery without a fault. Only the executions in ``_recorders`` are running.
+    recovery without a fault. Only the executions in ``_recorders`` are running. Those in
+    ``_in_pieces`` were given a response in several pieces.
     """
 
     def __init__(self) -> None:
@@ -67,6 +68,7 @@ class RecorderTarget(SystemTarget):
         self._responses: dict[str, dict[str, Any]] = {}
         self._started = 0
         self._pieces = 1
+        self._in_pieces: set[str] = set()
         self._faulty = False
         self._open = False
         self._barrier_failed = False
@@ -188,6 +190,8 @@ class RecorderTarget(SystemTarget):
             )
             self._responses.setdefault(execution_id, given)
         self._pieces = int(str(arguments.get("pieces", 1)))
+        if self._pieces > 1:
+            self._in_pieces.update(ids)
         if arguments["end"] == "complete":
             return self._complete(first)
         facts = {each: self._shadow.end(each, canonical(self._responses[each])) for each in ids}
@@ -239,11 +243,14 @@ class RecorderTarget(SystemTarget):
         return "completed"
 
     def _is_long(self, execution_id: str) -> bool:
-        """Return whether a part of the execution may be only on the disk."""
+        """Return whether a part of the execution may be only on the disk.
+
+        A response in pieces moves all facts there, also if it is refused.
+        """
         execution = self._shadow.executions[execution_id]
         size_bytes = len(execution.envelope) + _HEADER_BYTES
         size_bytes += sum(len(fact.payload) + _FACT_BYTES for fact in execution.facts)
-        return self._pieces > 1 or size_bytes > MOST_BYTES
+        return execution_id in self._in_pieces or size_bytes > MOST_BYTES
 
     def _mark(self, arguments: Arguments) -> str:
         self._meet_faults()

@@ -18,6 +18,7 @@ from crash_tests.targets.recording_damage import (
 )
 from crash_tests.targets.recording_reads import (
     DIRECTORIES,
+    DamagedCopy,
     check_hashes,
     check_incomplete,
     check_record_files,
@@ -70,6 +71,7 @@ class RecordingTarget(RecorderTarget):
 
     Facts may be lost to silent damage. The recovery must report that, and the other facts must
     be right. ``_hit`` is the damage that the target itself has done, whose extent it knows.
+    ``_damaged_copies`` are in packs since an earlier recovery.
     """
 
     families_left_out: Mapping[FaultFamily, str] = MappingProxyType({})
@@ -85,6 +87,7 @@ class RecordingTarget(RecorderTarget):
         self._recoveries = 0
         self._lasting = False
         self._hit: Damage | None = None
+        self._damaged_copies: frozenset[DamagedCopy] = frozenset()
         self._last_number = 0
         self._replays: CachingReplayEngine
         self._report: WalReport
@@ -153,7 +156,10 @@ class RecordingTarget(RecorderTarget):
             self.marks.reach(stage_mark(stage))
         names = {directory: names_in(self._host.files, directory) for directory in DIRECTORIES}
         check_recovered_names(names)
-        check_record_files(self._host.files, seen, self._excused(), is_silent=bool(self._families))
+        self._damaged_copies = check_record_files(
+            self._host.files, seen, self._excused(), self._damaged_copies,
+            is_silent=bool(self._families),
+        )  # fmt: skip
         self._last_number = self._checkpoint_number()
         if not self._lasting:
             self._families, self._hit = frozenset(), None

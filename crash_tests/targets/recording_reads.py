@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from itertools import filterfalse
+from typing import NamedTuple
 
 from oracles.recording.canonical import canonical
 from oracles.recording.crash_points import expected_point
-from oracles.recording.pack_reader import read_pack
+from oracles.recording.pack_reader import members_of, read_pack
 from oracles.recording.record_reader import SeenRecord, read_record, read_record_file
 from oracles.recording.shadow_execution import INCOMPLETE
 from oracles.recording.violations import BrokenRecord, WrongCrashPoint, WrongReplay
@@ -24,6 +25,16 @@ from system.recording.stores.store import ExecutionStore
 from system.storage.atomic_file import read_whole
 
 DIRECTORIES = ("wal", "snapshots", "records")
+
+WHOLE_PACK = ""
+"""In place of the id of an execution: the pack cannot be read by its format."""
+
+
+class DamagedCopy(NamedTuple):
+    """The record of an execution in a pack; a newer file may have the same record undamaged."""
+
+    pack: str
+    execution_id: str
 
 
 def read_one(store: ExecutionStore, execution_id: str) -> SeenRecord | None:
@@ -62,27 +73,37 @@ def check_record_files(
     files: FileSystem,
     seen: dict[str, SeenRecord | None],
     excused: Collection[str] = (),
+    known: Collection[DamagedCopy] = (),
     *,
     is_silent: bool = False,
-) -> None:
+) -> frozenset[DamagedCopy]:
     """Compare the record files after a recovery with the records that the store returns.
 
     Copies of ``excused`` executions may be damaged; after silent damage (``is_silent``) any pack
-    may be damaged as a whole, and its records are not compared.
+    may be damaged as a whole, and its records are not compared. Returns the damage of packs. It
+    stays, because a pack is never changed: pass it as ``known`` at the next recovery.
     """
     written: dict[str, SeenRecord] = {}
     damaged = {each for each, record in seen.items() if record is None} | {*excused}
+    found_damage = set[DamagedCopy]()
     is_complete = True
     names = names_in(files, "records")
     for name in [*filter(_is_pack, names), *filterfalse(_is_pack, names)]:
         content = read_whole(files, f"records/{name}")
         if _is_pack(name):
+            here = {copy.execution_id for copy in known if copy.pack == name}
             try:
-                written |= read_pack(name, content, damaged)
+                records = read_pack(name, content, damaged | here)
             except BrokenRecord:
-                if not is_silent:
+                if not (is_silent or WHOLE_PACK in here):
                     raise
                 is_complete = False
+                found_damage.add(DamagedCopy(name, WHOLE_PACK))
+                continue
+            written |= records
+            found_damage |= {
+                DamagedCopy(name, each) for each in members_of(content).keys() - records
+            }
         elif seen.get(name.partition(".")[0]) is not None:
             own = read_record_file(name, content)
             written[own.execution_id] = own
@@ -90,6 +111,7 @@ def check_record_files(
         found = written.get(execution_id)
         if record is not None and found != record and is_complete:
             raise BrokenRecord("a file has another record", file=found, store=record)
+    return frozenset(found_damage)
 
 
 def check_incomplete(store: ExecutionStore, seen: dict[str, SeenRecord | None]) -> list[str]:
