@@ -15,6 +15,7 @@ from crash_tests.targets.recording_damage import (
     append_stale_entry,
     damage_record,
     damage_segment,
+    is_log_superfluous,
 )
 from crash_tests.targets.recording_reads import (
     DIRECTORIES,
@@ -260,6 +261,8 @@ class RecordingTarget(RecorderTarget):
             hit = append_stale_entry(files, self._recording.log.last)
         elif kind != RECORD:
             hit = damage_segment(files, str(kind), place, self._checkpoint_number())
+        if hit is not None and is_log_superfluous(files):
+            hit = hit._replace(must_be_reported=False)
         # Right after a recovery there is no segment.
         self._hit = hit = hit or damage_record(self._host, place)
         self.recover(self._host)

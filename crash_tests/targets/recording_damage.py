@@ -9,6 +9,7 @@ from zlib import MAX_WBITS, compress, decompress, error
 
 from crash_tests.rig.process_host import host_of
 from oracles.recording.pack_reader import members_of, with_member
+from oracles.recording.root_files import first_segment
 from oracles.recording.violations import BrokenRecord
 from oracles.recording.wal_reader import (
     HEADER_BYTES,
@@ -28,6 +29,7 @@ from system.recording.executions.execution import Execution
 from system.recording.records.envelope_hash import FrozenEnvelope
 from system.recording.wal.log import WriteAheadLog
 from system.storage.atomic_file import replace_file
+from system.storage.path import name_of
 from system.storage.transfer import write_all
 
 RECORD: Final = "record"
@@ -102,6 +104,14 @@ def append_stale_entry(files: FileSystem, last: int) -> Damage | None:
     finally:
         file.close()
     return Damage(frozenset(), must_be_reported=True)
+
+
+def is_log_superfluous(files: FileSystem) -> bool:
+    """Return whether the checkpoint lets the last segment be removed, so that it is not read."""
+    path = _last_segment(files)
+    if path is None or files.kind("checkpoint") is None:
+        return False
+    return int(name_of(path).partition(".")[0]) < first_segment(files.read("checkpoint")[0])
 
 
 class _EarlierIds(SimulatedIds):

@@ -36,12 +36,21 @@ def check_recovered_names(names: Mapping[str, Iterable[str]]) -> None:
 
 def checkpoint_number(content: bytes) -> int:
     """Return the number in a sealed checkpoint; raise ``TornRecord`` for other bytes."""
+    return _member(content, "sequence")
+
+
+def first_segment(content: bytes) -> int:
+    """Return the number of the first segment that is read; raise as ``checkpoint_number``."""
+    return _member(content, "segment")
+
+
+def _member(content: bytes, name: str) -> int:
     sealed = _SEAL.fullmatch(content)
     body = b"" if sealed is None else sealed["body"] + b"}"
     if sealed is None or f"{crc32(body):08x}" != sealed["crc"].decode("ascii"):
         raise TornRecord("the checkpoint is not sealed", content=content)
     members = json.loads(body)
-    number = members["sequence"]
+    number = members[name]
     if members["v"] != 1 or not isinstance(number, int):
         raise TornRecord("the checkpoint has other members", content=content)
     return number

@@ -11,7 +11,7 @@ import pytest
 
 from oracles.recording.crash_points import expected_point
 from oracles.recording.record_reader import SeenEvent, SeenRecord, read_record, read_record_file
-from oracles.recording.root_files import check_recovered_names, checkpoint_number
+from oracles.recording.root_files import check_recovered_names, checkpoint_number, first_segment
 from oracles.recording.violations import BrokenLog, BrokenRecord
 from oracles.recording.wal_reader import ENTRY_BYTES, HEADER_BYTES, check_segment, read_segment
 from oracles.violation import Garbage, TornRecord
@@ -149,7 +149,7 @@ def test_a_file_that_recovery_should_have_removed_is_garbage(directory: str, nam
 
 def test_a_checkpoint_without_its_seal_is_torn() -> None:
     whole = seal({"v": 1, "sequence": 41, "segment": 2}) + b"\n"
-    assert checkpoint_number(whole) == 41
+    assert (checkpoint_number(whole), first_segment(whole)) == (41, 2)
     for content in (b"", whole[:-3], whole.replace(b"41", b"42"), seal({"v": 2, "sequence": 1})):
         with pytest.raises(TornRecord):
             checkpoint_number(content)
