@@ -59,10 +59,11 @@ _ENVELOPE: Final[JsonObject] = {"agent": "Ada", "payload": [{"kind": "text", "pa
 def rows() -> Iterator[Row]:
     """Yield the rows."""
     with durable_directory() as directory:
+        # First, because a process recovers before it has any other object.
+        yield _recovery_row(directory)
         yield _replay_row(directory)
         yield _group_row(directory)
         yield from asyncio.run(_turn_rows(directory))
-        yield _recovery_row(directory)
         yield _boot_row(directory)
         yield from _stream_rows(directory)
 
