@@ -225,7 +225,13 @@ log_of_sqlite_is_not_renewed = Mutant(
     "a boot trusts the write-ahead log of SQLite after a failed barrier",
     _TARGET,
     (LostAck, TornTransaction),
-    (SourcePatch("system.durable.state", "_renew_log(host.files)", ""),),
+    (
+        SourcePatch(
+            "system.durable.open_state",
+            "has_log = _renew_log(host.files)",
+            "has_log = host.files.kind(STATE_LOG) is not None",
+        ),
+    ),
 )
 
 name_of_the_log_is_not_synced = Mutant(
@@ -234,7 +240,7 @@ name_of_the_log_is_not_synced = Mutant(
     (LostAck,),
     (
         SourcePatch(
-            "system.durable.state",
+            "system.durable.open_state",
             """
             host.files.sync_dir("")
             if root_id not in (None, state.root_id):
