@@ -143,7 +143,11 @@ def test_i13_a_change_of_the_envelope_does_not_reach_the_record(bench: Bench) ->
     run(work())
 
 
-@pytest.mark.parametrize("value", [{1, 2}, object(), float("nan"), {2: "two"}], ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    [{1, 2}, object(), float("nan"), {2: "two"}],
+    ids=["a set", "an object", "not a number", "a key that is a number"],
+)
 def test_i14_i15_what_json_does_not_have_is_refused_before_the_agent_runs(
     bench: Bench, value: object
 ) -> None:
