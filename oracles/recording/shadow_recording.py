@@ -226,7 +226,9 @@ class ShadowRecording:
                     break
             else:
                 raise Phantom("a record exists that was never started", record=record)
-        self._starting.clear()
+        if None not in seen.values():
+            # A record that cannot be read now may be that of a start under way.
+            self._starting.clear()
 
     def _check_order(self, shown: Mapping[int, list[Fact]], excused: Container[str]) -> None:
         """Check that no fact survived after a lost one, unless a barrier has covered it."""

@@ -217,6 +217,17 @@ def test_a_start_under_way_may_be_there_once() -> None:
     assert raised_by(lambda: again.settle(found, kept=True)) is Phantom
 
 
+def test_a_start_under_way_is_undecided_while_a_record_cannot_be_read() -> None:
+    found = {ONE: seen(), TWO: seen(execution_id=TWO)}
+    hidden, readable = started(), started()
+    for shadow in (hidden, readable):
+        shadow.begin_start(TWO.encode(), CLASS)
+    hidden.settle({ONE: None}, kept=False, excused=(ONE,))
+    hidden.settle(found, kept=True)
+    readable.settle({ONE: seen()}, kept=False)
+    assert raised_by(lambda: readable.settle(found, kept=True)) is Phantom
+
+
 def test_an_invalidation_stays() -> None:
     shadow = durable()
     shadow.begin_invalidate(ONE, "wrong", "Anna")
