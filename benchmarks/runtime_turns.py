@@ -1,7 +1,8 @@
 """Durable turns of many agents at once, and the time until a message wakes a waiting agent.
 
 The real runtime, on a real directory, with a provider that answers at once. A turn is a
-message that the operator sent, durably, and an answer that was committed.
+message that the operator sent, durably, and an answer that was committed. Executions are not
+recorded; the cost of recording has rows of its own (``recording``).
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ async def _measured(
 ) -> tuple[float, float | None, float]:
     """Return turns and starts in a second, in turn, and the seconds of a wake-up."""
     provider = InstantProvider()
-    options = Options(slots=_AGENTS)
+    options = Options(slots=_AGENTS, recording=None)
     runtime = await Runtime.open(real_host(f"{directory}/root"), {"scripted": provider}, options)
     agents = [await runtime.create_agent(f"agent {number}") for number in range(_AGENTS)]
     turns, starts = [], []

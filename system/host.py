@@ -11,7 +11,6 @@ import fcntl
 import os
 import stat
 import time
-import uuid
 from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -184,7 +183,7 @@ class RealIds:
     """Random ids from the operating system."""
 
     def uuid_hex(self) -> str:
-        return uuid.uuid4().hex
+        return os.urandom(16).hex()
 
     def random_hex(self, digits: int) -> str:
         return os.urandom((digits + 1) // 2).hex()[:digits]

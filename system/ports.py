@@ -179,7 +179,7 @@ class Ids(Protocol):
     """Fresh ids."""
 
     def uuid_hex(self) -> str:
-        """Return a fresh UUID as 32 lower-case hex digits."""
+        """Return a fresh id of 128 bits as 32 lower-case hex digits."""
         ...
 
     def random_hex(self, digits: int) -> str:

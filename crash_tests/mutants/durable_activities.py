@@ -18,7 +18,7 @@ two_callers_attempt = Mutant(
     (
         SourcePatch(
             "system.durable.activity_store",
-            "if activity.status is not ActivityStatus.INTENT or key in self.running:",
+            "if activity.status is not ActivityStatus.INTENT or activity.epoch == self._epoch:",
             "if activity.status is not ActivityStatus.INTENT:",
         ),
         SourcePatch(

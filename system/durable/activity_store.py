@@ -42,15 +42,15 @@ _KEY: Final = re.compile(r"activity:[\x21-\x7e]{1,400}")
 
 
 class ActivityStore:
-    """Changes the ledger in boot ``epoch``; ``running`` are the keys of attempts under way.
+    """Changes the ledger in boot ``epoch``; ``reports`` takes the outcomes.
 
-    ``reports`` takes the outcomes.
+    The row of an attempt under way has the epoch of its boot, so that transactions that share one
+    commit see it too. It has none when the attempt has ended, or its boot.
     """
 
     def __init__(self, epoch: int, reports: ReportStore) -> None:
         self._epoch = epoch
         self._reports = reports
-        self.running: set[str] = set()
 
     def intend(self, transaction: Transaction, intent: Intent) -> Activity:
         """Record an activity before its first attempt; a repetition of the call returns its row.
@@ -93,7 +93,7 @@ class ActivityStore:
         the activity becomes UNCERTAIN. Raises ``UnknownActivity`` or ``RowDamaged``.
         """
         activity = self.read(transaction, key)
-        if activity.status is not ActivityStatus.INTENT or key in self.running:
+        if activity.status is not ActivityStatus.INTENT or activity.epoch == self._epoch:
             return None
         if activity.attempts:
             reason = activity.reason or f"attempt={activity.attempts} has no known outcome"
@@ -103,7 +103,6 @@ class ActivityStore:
                 return None
         attempted = replace(activity, attempts=activity.attempts + 1, epoch=self._epoch)
         self._update(transaction, attempted)
-        transaction.after_commit(lambda: self.running.add(key))
         return attempted
 
     def record(self, transaction: Transaction, key: str, outcome: Outcome) -> Activity:
@@ -123,7 +122,6 @@ class ActivityStore:
                 decided = self._doubted(transaction, activity, reason)
             case _:
                 assert_never(outcome)
-        transaction.after_commit(lambda: self.running.discard(key))
         return self._decide(transaction, decided)
 
     def recover(self, transaction: Transaction) -> list[str]:
@@ -141,6 +139,8 @@ class ActivityStore:
                 if decided.status is not ActivityStatus.INTENT:
                     self._decide(transaction, decided)
                     continue
+                if activity.epoch is not None:
+                    self._update(transaction, replace(activity, epoch=None))
             to_perform.append(activity.idem_key)
         return to_perform
 
@@ -202,7 +202,7 @@ class ActivityStore:
             and transaction.now < activity.created_at + DEDUP_WINDOW_S
         )
         status = ActivityStatus.INTENT if is_repeatable else ActivityStatus.UNCERTAIN
-        return replace(activity, status=status, reason=reason)
+        return replace(activity, status=status, reason=reason, epoch=None)
 
     def _decide(self, transaction: Transaction, activity: Activity) -> Activity:
         """Record an activity after an attempt, and report its outcome if it has one.

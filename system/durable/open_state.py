@@ -32,7 +32,8 @@ def open_state(host: Host, root_id: str | None, clock: SteadyClock | None = None
     transactions; by default it is a new ``SteadyClock``.
 
     Raises ``RootInUse``, ``StateMissing``, ``ForeignState``, ``StateDamaged``, ``NewerFormat``,
-    ``StorageFull``, ``StateStopped`` or ``OSError``; then no content was changed.
+    ``StorageFull``, ``StateStopped`` or ``OSError``. Then no row was changed, and no migration is
+    done in part; a torn first page of a new database may have been moved to quarantine.
     """
     if root_id is not None:
         _check_content(host.files, root_id)

@@ -36,7 +36,7 @@ class Scope(StrEnum):
     """Two periods of the producer, and at least seven days."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Producer:
     """One row of the table.
 
@@ -88,14 +88,15 @@ RESUME: Final = PRODUCERS[7]
 LEGACY: Final = Producer(_S.MESSAGE, "legacy", 1, 3, (1, 60), Scope.FOREVER, routable=True)
 """The producer of imported triggers of an older program, of any source."""
 
+_SOURCES: Final[Mapping[str, TriggerSource]] = {str(source): source for source in TriggerSource}
 _BY_PREFIX: Final = {producer.prefix: producer for producer in PRODUCERS}
 
 
 def source_named(name: str) -> TriggerSource:
     """Return the source of this name, or raise ``BadTrigger``."""
     try:
-        return TriggerSource(name)
-    except ValueError:
+        return _SOURCES[name]
+    except (KeyError, TypeError):
         known = ", ".join(TriggerSource)
         raise BadTrigger(f"source={name!r:.100} is none of {known}") from None
 

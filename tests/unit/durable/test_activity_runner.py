@@ -84,6 +84,23 @@ def test_two_callers_perform_it_once(bench: Bench) -> None:
     assert len(provider.calls) == 1
 
 
+def test_two_callers_in_one_commit_perform_it_once(bench: Bench) -> None:
+    intend(bench)
+    provider = ActionProvider()
+    one = runner(bench, provider)
+
+    async def both() -> list[Activity]:
+        # Both wait for the transaction of another caller, and share the next commit.
+        other = asyncio.ensure_future(bench.state.run(lambda _: None))
+        await asyncio.sleep(0)
+        _, *found = await asyncio.gather(other, one.perform(KEY), one.perform(KEY))
+        return found
+
+    run(bench, both())
+    assert len(provider.calls) == 1
+    assert read(bench).status is ActivityStatus.DONE
+
+
 def test_a_provider_that_deduplicates_gets_the_same_key_again(bench: Bench) -> None:
     intend(bench, DEDUP)
     provider = ActionProvider(OSError("reset"), forever)
