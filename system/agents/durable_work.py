@@ -153,7 +153,8 @@ class DurableWork:
         return result
 
     def _removing(self, work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
-        """Return work that also removes settled rows."""
+        """Return work that also removes settled rows; none that waits beside it does so too."""
+        self._until_removal = TRANSACTIONS
 
         def done(transaction: Transaction) -> T:
             result, removed = work(transaction), remove_settled(transaction)
@@ -163,7 +164,8 @@ class DurableWork:
         return done
 
     def _removed(self, rows: int) -> None:
-        self._until_removal = 1 if may_have_left(rows) else TRANSACTIONS
+        if may_have_left(rows):
+            self._until_removal = 1
 
     async def knows_id(self, session_id: str, message_id: str) -> bool:
         """Return whether ``state.db`` has the id of a message that a snapshot has omitted.

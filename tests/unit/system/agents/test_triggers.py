@@ -6,7 +6,9 @@ from asyncio import gather
 
 import pytest
 
+from system.agents.durable_work import TRANSACTIONS
 from system.durable.schedule import ScheduleSpec
+from system.durable.state import Transaction
 from system.durable.trigger import TriggerSpec
 from system.errors import Closed
 from system.runtime import Runtime
@@ -215,3 +217,24 @@ def test_a_closed_runtime_is_opened_again_with_its_triggers() -> None:
 
     assert status(room, trigger_id) == ("DONE", 1)
     assert isinstance(room.runtime, Runtime)
+
+
+def test_transactions_that_wait_together_remove_settled_rows_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    room, ada = opened()
+    emit(room, ada)
+    removals = []
+
+    def remove(transaction: Transaction) -> int:
+        removals.append(transaction)
+        return 0
+
+    monkeypatch.setattr("system.agents.durable_work.remove_settled", remove)
+
+    async def emit_many() -> None:
+        later = spec(room, ada, in_s=DAY)
+        await gather(*(room.runtime.emit(later) for _ in range(2 * TRANSACTIONS)))
+
+    room.run(emit_many())
+    assert len(removals) == 2
