@@ -1,4 +1,4 @@
-"""Recovery of a large root, beside reading and parsing the same bytes."""
+"""Recovery of a large root, beside reading and parsing the same bytes; without recording."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def rows() -> Iterator[Row]:
 
 async def _make(root: str) -> None:
     """Let agents talk until their logs have ``_LINES`` lines together."""
-    options = Options(slots=_SESSIONS)
+    options = Options(slots=_SESSIONS, recording=None)
     runtime = await Runtime.open(real_host(root), {"scripted": InstantProvider()}, options)
     names = [f"agent {number}" for number in range(_SESSIONS)]
     agents = [await runtime.create_agent(name, "Answer briefly.") for name in names]
@@ -57,7 +57,7 @@ async def _make(root: str) -> None:
 
 async def _recovered(root: str) -> float:
     """Return the seconds that a recovery took."""
-    options = Options(resume=Resume.NONE)
+    options = Options(resume=Resume.NONE, recording=None)
     start = perf_counter()
     runtime = await Runtime.recover(real_host(root), {"scripted": InstantProvider()}, options)
     taken = perf_counter() - start

@@ -50,6 +50,8 @@ class SessionStore:
         self._files = host.files
         self._ids = host.ids
         self.directory = join(root, "agents")
+        # Sessions whose last replacement of the record raised an exception.
+        self._in_doubt: set[str] = set()
 
     def directory_of(self, session_id: str) -> str:
         """Return the directory of a session; its log is in it, too."""
@@ -73,7 +75,7 @@ class SessionStore:
                 self._files.mkdir(directory)
             try:
                 self._files.sync_dir(self.directory)
-                write_atomic(self._files, self.path_of(record.session_id), encoded, self._ids)
+                self._write(record.session_id, encoded)
             except (StorageFull, OSError):
                 self._remove_if_empty(directory)
                 raise
@@ -83,7 +85,13 @@ class SessionStore:
 
         Raises ``StorageFull`` or ``OSError`` as ``write_atomic`` does.
         """
-        write_atomic(self._files, self.path_of(record.session_id), encode_record(record), self._ids)
+        self._write(record.session_id, encode_record(record))
+
+    def _write(self, session_id: str, encoded: bytes) -> None:
+        in_doubt = session_id in self._in_doubt
+        self._in_doubt.add(session_id)
+        write_atomic(self._files, self.path_of(session_id), encoded, self._ids, in_doubt=in_doubt)
+        self._in_doubt.discard(session_id)
 
     def load(self, session_id: str) -> SessionRecord:
         """Return the record of a session.
