@@ -56,7 +56,7 @@ class TurnRecorder:
         self.start_members: JsonObject = {}
         self._facts = facts
         self._is_durable_at_once = options.durability is Durability.EVENTS
-        self._recorder = WalExecutionRecorder(host, recording, options.sample_rate)
+        self._recorder = WalExecutionRecorder(host, recording, options.sample_rate, at_once=False)
         self._is_open = False
 
     async def start(self, epoch: int, retry_of: str | None) -> None:

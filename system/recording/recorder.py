@@ -95,20 +95,20 @@ class RecorderBackend(Protocol):
         """Return whether the id is in use."""
         ...
 
-    def begin(self, execution: Execution) -> None:
-        """Write the facts that an execution has at its start."""
+    def begin(self, execution: Execution, *, at_once: bool) -> None:
+        """Write the facts that an execution has at its start, as ``append``."""
         ...
 
     def prepare(self) -> None:
         """Prepare to write a fact; afterwards executions may have lost events."""
         ...
 
-    def append(self, execution: Execution, fact: Fact | StoredFact) -> None:
-        """Write a fact, after ``prepare`` and before it is added to the execution."""
-        ...
+    def append(self, execution: Execution, fact: Fact | StoredFact, *, at_once: bool) -> None:
+        """Write a fact, after ``prepare`` and before it is added to the execution.
 
-    def promise(self, execution: Execution, fact: Fact | StoredFact) -> None:
-        """Write the final response soon, with other facts; a refusal is no error."""
+        If not ``at_once``, it is written with other facts, and the execution loses it if that
+        is refused.
+        """
         ...
 
     async def barrier(self, execution: Execution) -> None:
@@ -121,15 +121,26 @@ class RecorderBackend(Protocol):
 
 
 class Recorder:
-    """An ``ExecutionRecorder`` over a backend; one for each execution."""
+    """An ``ExecutionRecorder`` over a backend; one for each execution.
+
+    If not ``at_once``, it does not write its facts itself: they are written together with those of
+    other executions, by the next barrier, or in the next round of the event loop.
+    """
 
     def __init__(
-        self, clock: Clock, ids: Ids, backend: RecorderBackend, sample_rate: float = 1.0
+        self,
+        clock: Clock,
+        ids: Ids,
+        backend: RecorderBackend,
+        sample_rate: float = 1.0,
+        *,
+        at_once: bool = True,
     ) -> None:
         self._clock = clock
         self._ids = ids
         self._backend = backend
         self._sample_rate = sample_rate
+        self._at_once = at_once
         self._execution: Execution | None = None
         self.is_sampled_out = False
 
@@ -165,7 +176,7 @@ class Recorder:
         )
         for event_type, payload in events:
             execution.add(execution.next_event(event_type, payload, now))
-        self._backend.begin(execution)
+        self._backend.begin(execution, at_once=self._at_once)
         self._execution = execution
         return execution_id
 
@@ -175,7 +186,7 @@ class Recorder:
         try:
             self._backend.prepare()
             fact = execution.next_event(event_type, payload)
-            self._backend.append(execution, fact)
+            self._append(execution, fact)
         except (OSError, StorageError):
             execution.lose_events()
             raise
@@ -185,7 +196,7 @@ class Recorder:
         if (execution := self._execution) is not None:
             self._backend.prepare()
             fact = execution.next_mark(reason)
-            self._backend.append(execution, fact)
+            self._append(execution, fact)
             execution.add_mark(fact, reason)
 
     async def barrier(self) -> None:
@@ -201,22 +212,19 @@ class Recorder:
         facts = execution.whole_facts(fact)
         # A refused response is kept in memory until the next checkpoint writes the record.
         with suppress(OSError, StorageError):
-            self._backend.append(execution, fact)
+            self._append(execution, fact)
         execution.add(fact)
         self._backend.end(execution)
         return execution.record(facts)
 
     def promise(self, final_response: object) -> None:
-        """Do the same as ``complete``, for a caller that does not need the record.
-
-        The response is written with the next facts, in the next round of the event loop at the
-        latest.
-        """
+        """Do the same as ``complete``, for a caller that does not need the record."""
         if (execution := self._started()) is not None:
             with suppress(OSError, StorageError):
                 self._backend.prepare()
             fact = execution.final_event(final_response)
-            self._backend.promise(execution, fact)
+            with suppress(OSError, StorageError):
+                self._append(execution, fact)
             execution.add(fact)
             self._backend.end(execution)
 
@@ -235,8 +243,11 @@ class Recorder:
             self._backend.prepare()
             await self._end(execution, execution.final_event(final_response))
 
+    def _append(self, execution: Execution, fact: Fact | StoredFact) -> None:
+        self._backend.append(execution, fact, at_once=self._at_once)
+
     async def _end(self, execution: Execution, fact: Fact | StoredFact) -> None:
-        self._backend.append(execution, fact)
+        self._append(execution, fact)
         execution.add(fact)
         self._backend.end(execution)
         await self._backend.barrier(execution)

@@ -77,5 +77,7 @@ class WalExecutionStore:
 class WalExecutionRecorder(Recorder):
     """A recorder that writes to the write-ahead log, so every durable event survives a crash."""
 
-    def __init__(self, host: Host, recording: WalRecording, sample_rate: float = 1.0) -> None:
-        super().__init__(host.clock, host.ids, recording, sample_rate)
+    def __init__(
+        self, host: Host, recording: WalRecording, sample_rate: float = 1.0, *, at_once: bool = True
+    ) -> None:
+        super().__init__(host.clock, host.ids, recording, sample_rate, at_once=at_once)

@@ -68,17 +68,14 @@ class InMemoryExecutionStore:
     def has(self, execution_id: str) -> bool:
         return execution_id in self._records or execution_id in self._running
 
-    def begin(self, execution: Execution) -> None:
+    def begin(self, execution: Execution, *, at_once: bool) -> None:  # noqa: ARG002 - nothing is written
         self._running[execution.execution_id] = execution
 
     def prepare(self) -> None:
         """Do nothing: memory is always ready."""
 
-    def append(self, execution: Execution, fact: Fact | StoredFact) -> None:
+    def append(self, execution: Execution, fact: Fact | StoredFact, *, at_once: bool) -> None:
         """Write nothing: the execution itself is in the store."""
-
-    def promise(self, execution: Execution, fact: Fact | StoredFact) -> None:
-        """Write nothing, as ``append``."""
 
     async def barrier(self, execution: Execution) -> None:
         """Return at once: memory has no barrier."""

@@ -1,19 +1,21 @@
 """The write-ahead log of one boot: numbered entries, and barriers that callers share.
 
-An entry survives a kill as soon as ``append`` has returned, and a power cut after ``barrier``.
-After a failed barrier the log continues: no more entries are written to the segment, the next
-append begins a new one, and numbers are never used again (docs/recording.md, The write-ahead log).
+``append`` numbers facts and gathers them; one call of the disk writes all of them, in ``write``
+or in ``barrier``. An entry survives a kill after the first, and a power cut after the second.
+After a failed write or barrier the log continues: no more entries are written to the segment, the
+next append begins a new one, and numbers are never used again (docs/recording.md, The write-ahead
+log).
 """
 
 from __future__ import annotations
 
-from asyncio import Event
+from asyncio import CancelledError, Future, Task, create_task, get_running_loop
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from posixpath import join
 from typing import Final
 
-from system.errors import LogStopped, raise_if_full
+from system.errors import LogStopped, StorageError, raise_if_full
 from system.ports import FileKind, Host
 from system.recording.executions.fact import Fact, StoredFact
 from system.recording.records.errors import BarrierFailed
@@ -24,10 +26,13 @@ from system.recording.wal.format import (
     number_of,
     segment_name,
 )
-from system.recording.wal.segment import WalSegment
+from system.recording.wal.segment import WalSegment, whole_json
 
 SEGMENT_BYTES: Final = 4 << 20
 """The bytes at which a segment is full. Its finished records are in memory until then."""
+
+_MOST_GATHERED: Final = 1 << 20
+"""The bytes of gathered facts at which they are written at once."""
 
 RECORDS: Final = "records"
 SNAPSHOTS: Final = "snapshots"
@@ -38,8 +43,8 @@ class WriteAheadLog:
 
     ``durable`` is the number of the last entry known to be durable. ``segments`` are finished
     segments, each with its path and its last entry number, the oldest first; ``number`` is the
-    number of the newest segment. ``on_doubt`` is called after a failed barrier, when it is
-    unknown which of the entries after ``durable`` are durable.
+    number of the newest segment. ``on_doubt`` is called after a failed write or barrier, when the
+    entries after ``durable`` may be lost.
     """
 
     def __init__(
@@ -60,8 +65,15 @@ class WriteAheadLog:
         self._number = number
         self._segment_bytes = segment_bytes
         self._segment: WalSegment | None = None
-        self._in_doubt: list[range] = []
-        self._syncing: Event | None = None
+        # Facts that have a number, and are not in the segment yet.
+        self._gathered: list[Fact | StoredFact] = []
+        self._gathered_bytes = 0
+        # The numbers that may be lost, with the error that is the reason.
+        self._in_doubt: list[tuple[range, Exception]] = []
+        # The callers of ``barrier``, with the entry that each needs, and the task that syncs.
+        self._waiting: list[tuple[int, Future[None]]] = []
+        self._syncer: Task[None] | None = None
+        self._is_syncing = False
         self._is_root_synced = True
 
     @property
@@ -70,39 +82,93 @@ class WriteAheadLog:
         return join(self._root, DIRECTORY)
 
     def append(self, facts: Sequence[Fact | StoredFact]) -> int:
-        """Append facts of executions, all or none of them; return the number of the last entry.
+        """Gather facts of executions for one write; return the number of their last entry.
 
-        Raises ``StorageFull`` or ``OSError`` if nothing was appended, or ``BarrierFailed`` if
-        that is not certain.
+        Long facts are written at once, and so are many bytes. Raises as ``write``, also if a
+        segment cannot be begun.
         """
-        segment = self._open_segment()
+        self._open_segment()
+        for fact in facts:
+            if (encoded := whole_json(fact)) is None:
+                # If its parts cannot be read, the facts of others must not be refused.
+                self.write()
+                self._open_segment()
+                self._gathered_bytes = _MOST_GATHERED
+                break
+            self._gathered_bytes += len(encoded)
+        self._gathered += facts
+        self.last += len(facts)
+        if self._gathered_bytes >= _MOST_GATHERED:
+            self.write()
+        return self.last
+
+    def write(self) -> None:
+        """Write the gathered facts, all or none of them, with one call of the disk.
+
+        Raises ``StorageFull`` or ``OSError`` if they are lost, or ``BarrierFailed`` if that is not
+        certain. Then ``on_doubt`` has been called, and their numbers are used up.
+        """
+        if not self._gathered:
+            return
+        segment = self._segment
+        assert segment is not None, "facts are gathered for an open segment"
         try:
-            segment.append(facts, self.durable)
+            segment.append(self._gathered, self.durable)
         except LogStopped as stopped:
-            raise self._failed(segment, stopped) from stopped
+            self._lose_entries(segment, stopped)
+            raise BarrierFailed(segment.path, f"its barrier failed ({stopped})") from stopped
         except OSError as error:
+            self._finish_durably(segment, refusal=error)
             raise_if_full(segment.path, error)
             raise
         self.last = segment.last
-        return self.last
+        self._gathered, self._gathered_bytes = [], 0
 
     async def barrier(self, sequence: int) -> None:
         """Return when the entries up to ``sequence`` are durable.
 
-        All entries that were appended before a sync begins share it; no sync is delayed to collect
-        more. Raises ``BarrierFailed`` if it is unknown whether ``sequence`` is durable.
+        A sync begins as soon as the other callbacks of this round of the event loop have run; all
+        entries that were appended by then share it. Raises ``StorageFull`` if ``sequence`` is lost
+        because the disk is full, or ``BarrierFailed`` if it may be lost.
         """
-        while sequence > self.durable and not self._is_doubtful(sequence):
-            if self._syncing is None:
+        if self._is_undecided(sequence):
+            waiter = get_running_loop().create_future()
+            self._waiting.append((sequence, waiter))
+            if self._syncer is None:
+                self._syncer = create_task(self._sync_all())
+            await waiter
+        for numbers, error in self._in_doubt:
+            if sequence in numbers:
+                raise_if_full(self.directory, error)
+                raise BarrierFailed(self.directory, f"entry {sequence} may be lost ({error})")
+
+    async def _sync_all(self) -> None:
+        """Sync until no caller of ``barrier`` waits; a caller that is cancelled stops no other."""
+        try:
+            while self._waiting:
                 await self._sync()
-            else:
-                await self._syncing.wait()
-        if self._is_doubtful(sequence):
-            raise BarrierFailed(self.directory, f"a barrier failed before entry {sequence}")
+                waiting, self._waiting = self._waiting, []
+                for sequence, waiter in waiting:
+                    if self._is_undecided(sequence):
+                        self._waiting.append((sequence, waiter))
+                    elif not waiter.done():
+                        waiter.set_result(None)
+        except (Exception, CancelledError) as failure:
+            for _, waiter in self._waiting:
+                if not waiter.done():
+                    waiter.set_exception(failure)
+            self._waiting = []
+            raise
+        finally:
+            self._syncer = None
 
     async def _sync(self) -> None:
-        segment = self._segment
-        assert segment is not None, "entries behind the durable ones are in the open segment"
+        """Write and sync all entries; those that the disk refuses are in doubt on return."""
+        with suppress(OSError, StorageError):
+            self.write()
+        if (segment := self._segment) is None:
+            assert not any(self._is_undecided(sequence) for sequence, _ in self._waiting)
+            return
         last, outcome = segment.last, list[OSError | LogStopped | None]()
 
         def sync() -> None:
@@ -113,32 +179,35 @@ class WriteAheadLog:
             else:
                 outcome.append(None)
 
-        done = self._syncing = Event()
+        self._is_syncing = True
         try:
             await self._host.workers.run(sync)
         finally:
-            # The kernel reports a failure once, so it counts even if this caller is cancelled.
-            self._syncing = None
-            done.set()
+            # The kernel reports a failure once, so it counts even if this task is cancelled.
+            self._is_syncing = False
             if segment is not self._segment:
                 segment.close()
             if outcome and outcome[0] is not None:
-                self._failed(segment, outcome[0])
-            elif outcome:
-                self.durable, self._is_root_synced = last, True
+                self._lose_entries(segment, outcome[0])
+            elif outcome and not self.is_doubtful(last):
+                self.durable, self._is_root_synced = max(self.durable, last), True
                 self._finish_if_full()
 
-    def _is_doubtful(self, sequence: int) -> bool:
-        return any(sequence in numbers for numbers in self._in_doubt)
+    def _is_undecided(self, sequence: int) -> bool:
+        return sequence > self.durable and not self.is_doubtful(sequence)
 
-    def _failed(self, segment: WalSegment, error: Exception) -> BarrierFailed:
-        """Abandon a segment whose entries after ``durable`` are in doubt."""
+    def is_doubtful(self, sequence: int) -> bool:
+        """Return whether an entry may be lost."""
+        return any(sequence in numbers for numbers, _ in self._in_doubt)
+
+    def _lose_entries(self, segment: WalSegment, error: Exception) -> None:
+        """Abandon a segment; its entries after ``durable``, and gathered ones, are in doubt."""
         if segment is self._segment:
             self.last = max(self.last, segment.last)
-            self._in_doubt.append(range(self.durable + 1, self.last + 1))
+            self._in_doubt.append((range(self.durable + 1, self.last + 1), error))
+            self._gathered, self._gathered_bytes = [], 0
             self._finish(segment)
             self.on_doubt()
-        return BarrierFailed(segment.path, f"its barrier failed ({error})")
 
     @property
     def has_segments(self) -> bool:
@@ -201,23 +270,35 @@ class WriteAheadLog:
 
     def _finish_if_full(self) -> None:
         segment = self._segment
-        if segment is None or segment.size_bytes < self._segment_bytes or self._syncing:
+        if segment is None or segment.size_bytes < self._segment_bytes or self._is_syncing:
             return
-        # A new segment begins only after all earlier entries are durable, so an execution
-        # never has an event in it and lacks an earlier one.
+        with suppress(OSError, StorageError):
+            self.write()
+        if segment is self._segment:
+            self._finish_durably(segment)
+
+    def _finish_durably(self, segment: WalSegment, refusal: OSError | None = None) -> None:
+        """Finish a segment after a barrier; gathered entries are lost if it has refused them.
+
+        A new segment begins only after all earlier entries are durable, so an execution never has
+        an event in it and lacks an earlier one.
+        """
         try:
-            if segment.last > self.durable:
+            if segment.has_entries and segment.last > self.durable:
                 segment.sync()
+                self.durable, self._is_root_synced = segment.last, True
         except (OSError, LogStopped) as error:
-            self._failed(segment, error)
+            self._lose_entries(segment, error)
         else:
-            self.durable, self._is_root_synced = segment.last, True
-            self._finish(segment)
+            if refusal is None:
+                self._finish(segment)
+            else:
+                self._lose_entries(segment, refusal)
 
     def _finish(self, segment: WalSegment) -> None:
         self.segments.append((segment.path, segment.last))
         self._segment = None
-        if self._syncing is None:
+        if not self._is_syncing:
             segment.close()
 
     def finish_through(self, sequence: int) -> int:
@@ -226,7 +307,7 @@ class WriteAheadLog:
         Returns the number of the first segment that cannot be removed after that.
         """
         newest = self._segment
-        if newest is not None and newest.last <= sequence and self._syncing is None:
+        if newest is not None and self.last <= sequence and not self._is_syncing:
             self._finish(newest)
         needed = [path for path, last in self.segments if last > sequence]
         if needed:
@@ -249,6 +330,8 @@ class WriteAheadLog:
 
     def close(self) -> None:
         """Close the log; all entries that need a barrier must be durable."""
+        with suppress(OSError, StorageError):
+            self.write()
         if self._segment is not None:
             self._finish(self._segment)
 

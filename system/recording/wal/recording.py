@@ -19,7 +19,6 @@ from system.recording.executions.execution import Execution, ExecutionView
 from system.recording.executions.fact import Fact, StoredFact
 from system.recording.executions.fact_list import MOST_BYTES
 from system.recording.executions.spool import Spool
-from system.recording.records.errors import BarrierFailed
 from system.recording.stores.file_store import FileExecutionStore
 from system.recording.wal.checkpoint import CHECKPOINT, write_checkpoint
 from system.recording.wal.log import RECORDS, SNAPSHOTS, WriteAheadLog
@@ -66,9 +65,7 @@ class WalRecording:
         self._host = host
         self._most_bytes = most_bytes
         self._is_checkpointing = False
-        # Responses that will be appended with the next entries, by execution.
-        self._promised: dict[str, Fact] = {}
-        self._is_append_due = False
+        self._is_write_due = False
         # Finished executions whose last entries the log may have lost.
         self._unlogged: set[str] = set()
         # Those whose record has a file of its own, which may be damaged.
@@ -99,9 +96,9 @@ class WalRecording:
         """
         return execution_id in self.running or execution_id in self.waiting
 
-    def begin(self, execution: Execution) -> None:
+    def begin(self, execution: Execution, *, at_once: bool) -> None:
         self.prepare()
-        self._append(execution, execution.facts.now().recent)
+        self._append(execution, execution.facts.now().recent, at_once=at_once)
         # Its directory exists since the first append.
         execution.keep_long_parts_in(self._make_spool, self._most_bytes)
         self.running[execution.execution_id] = execution
@@ -113,55 +110,35 @@ class WalRecording:
         # The change of a segment may lose events, and no others may follow lost ones.
         self.log.prepare()
 
-    def append(self, execution: Execution, fact: Fact | StoredFact) -> None:
+    def append(self, execution: Execution, fact: Fact | StoredFact, *, at_once: bool) -> None:
         if fact.entry_type != EntryType.FINAL_RESPONSE:
-            self._append(execution, (fact,))
+            self._append(execution, (fact,), at_once=at_once)
             return
         # Until the response is in the log, only a checkpoint can keep it.
         self._unlogged.add(execution.execution_id)
-        self._append(execution, (fact,))
-        self._unlogged.discard(execution.execution_id)
+        if at_once or not self.log.is_doubtful(execution.first_entry):
+            self._append(execution, (fact,), at_once=at_once)
+            self._unlogged.discard(execution.execution_id)
 
-    def _append(self, execution: Execution, facts: Sequence[Fact | StoredFact]) -> None:
-        """Append facts of an execution, after the responses that wait to be appended."""
-        if self._promised:
-            last = self.log.append([*self._promised.values(), *facts])
-            self._forget_promises(last)
-        else:
-            last = self.log.append(facts)
+    def _append(
+        self, execution: Execution, facts: Sequence[Fact | StoredFact], *, at_once: bool
+    ) -> None:
+        last = self.log.append(facts)
+        if at_once:
+            self.log.write()
+        elif not self._is_write_due:
+            self._is_write_due = True
+            get_running_loop().call_soon(self._write)
         execution.last_entry = last
         execution.first_entry = execution.first_entry or last
 
-    def promise(self, execution: Execution, fact: Fact | StoredFact) -> None:
-        if isinstance(fact, StoredFact):
-            # If its parts cannot be read, the facts of other executions must not be refused.
-            with suppress(OSError, StorageError):
-                self.append(execution, fact)
-            return
-        self._promised[execution.execution_id] = fact
-        if not self._is_append_due:
-            self._is_append_due = True
-            get_running_loop().call_soon(self._append_promised)
-
-    def _append_promised(self) -> None:
-        """Append the responses that wait; a checkpoint writes the records of refused ones."""
-        self._is_append_due = False
-        if self._promised:
-            with suppress(OSError, StorageError):
-                self.log.prepare()
-                self._forget_promises(self.log.append(list(self._promised.values())))
-
-    def _forget_promises(self, last: int) -> None:
-        """Record that the waiting responses are in the log, up to the entry ``last``."""
-        for execution_id in self._promised:
-            if (waiting := self.waiting.get(execution_id)) is not None:
-                self.waiting[execution_id] = waiting._replace(last_entry=last)
-        self._promised.clear()
+    def _write(self) -> None:
+        """Write what was appended; executions whose entries are refused have lost them."""
+        self._is_write_due = False
+        with suppress(OSError, StorageError):
+            self.log.write()
 
     async def barrier(self, execution: Execution) -> None:
-        if execution.execution_id in self._promised:
-            self._append_promised()
-            execution.last_entry = self.log.last
         await self.log.barrier(execution.last_entry)
 
     def end(self, execution: Execution) -> None:
@@ -174,7 +151,6 @@ class WalRecording:
         if (waiting := self.waiting.pop(execution_id, None)) is not None:
             waiting.view.close()
             self._unlogged.discard(execution_id)
-            self._promised.pop(execution_id, None)
 
     def _lose_entries_in_doubt(self) -> None:
         durable = self.log.durable
@@ -184,8 +160,6 @@ class WalRecording:
         for execution_id, waiting in self.waiting.items():
             if waiting.last_entry > durable:
                 self._unlogged.add(execution_id)
-                # After lost events its response would look like damage.
-                self._promised.pop(execution_id, None)
 
     # -- the checkpoint ------------------------------------------------------------------
 
@@ -224,7 +198,7 @@ class WalRecording:
         sequence, done, running = log.last, dict(self.waiting), list(self.running.values())
         try:
             await log.barrier(sequence)
-        except BarrierFailed:
+        except StorageError:
             # The packs have the facts that the log may have lost. The checkpoint covers all entries
             # in doubt: after a crash those that survive would be read as open executions.
             sequence, done, running = log.last, dict(self.waiting), list(self.running.values())
@@ -281,11 +255,11 @@ class WalRecording:
 
         Raises ``StorageError`` or ``OSError``.
         """
-        self._append_promised()
-        if self._unlogged or self._promised:
+        self._write()
+        if self._unlogged:
             await self.checkpoint()
         await self.log.barrier(self.log.last)
-        return not (self._unlogged or self._promised)
+        return not self._unlogged
 
     async def close(self) -> None:
         """Write a checkpoint and close the log; raises as ``checkpoint``, with the log closed."""
@@ -293,7 +267,6 @@ class WalRecording:
             if self.waiting or self.log.has_segments:
                 await self.checkpoint()
         finally:
-            self._promised.clear()
             self.log.close()
             for execution in self.running.values():
                 execution.facts.close()

@@ -22,6 +22,13 @@ _SALT_DIGITS: Final = 16
 _KNOWN: Final = b'{"durable":%d,'
 
 
+def whole_json(fact: Fact | StoredFact) -> bytes | None:
+    """Return the JSON of a fact that one entry can have; None if it is written in pieces."""
+    if isinstance(fact, StoredFact) or len(fact.encoded) > PIECE_BYTES:
+        return None
+    return fact.encoded
+
+
 class WalSegment:
     """An open segment; ``last`` is the number of its last entry, ``size_bytes`` its length.
 
@@ -61,6 +68,11 @@ class WalSegment:
         segment.size_bytes = HEADER_BYTES
         return segment
 
+    @property
+    def has_entries(self) -> bool:
+        """Whether anything follows the header."""
+        return self.size_bytes > HEADER_BYTES
+
     def append(self, facts: Sequence[Fact | StoredFact], durable: int) -> None:
         """Append facts; ``durable`` is the last number known to be durable.
 
@@ -71,10 +83,10 @@ class WalSegment:
         # Only the first entry may directly follow the last durable one.
         known = b"" if durable == sequence else _KNOWN % durable
         for fact in facts:
-            if isinstance(fact, StoredFact) or len(fact.encoded) > PIECE_BYTES:
+            if (encoded := whole_json(fact)) is None:
                 self._append_pieces(facts, durable)
                 return
-            payload = known + fact.encoded[1:] if known else fact.encoded
+            payload = known + encoded[1:] if known else encoded
             sequence += 1
             entries.append(encode_entry(fact.entry_type, sequence, payload, seed))
             known = known or _KNOWN % durable
