@@ -8,6 +8,7 @@ import click
 
 from system.commands.offline import (
     FOUND,
+    USAGE,
     echo_json,
     echo_table,
     host_of,
@@ -17,7 +18,7 @@ from system.commands.offline import (
     reporting,
     root_option,
 )
-from system.errors import StorageError
+from system.errors import NewerFormat, StorageError
 from system.host import real_host, run
 from system.ports import Json, JsonObject
 from system.recording.offline_store import OfflineRecords
@@ -95,21 +96,25 @@ def show(root: str, execution_id: str) -> None:
 def verify(root: str, execution_ids: tuple[str, ...]) -> None:
     """Verify structure, hashes and event chain of records.
 
-    By default all records are verified, and the log.
+    By default all records are verified, and the log. Records of a newer version are not verified.
     """
     with reporting(root):
         store = records_of(root)
         problems = [] if execution_ids else list(_log_problems(store))
+        newer: list[str] = []
         for execution_id in execution_ids or store.list_all():
             try:
                 click.echo(f"{execution_id}  {_verdict(store.load(execution_id))}")
             except RecordNotFoundError:
                 raise
+            except NewerFormat as error:
+                click.echo(f"{execution_id}  of a newer version")
+                newer.append(str(error))
             except (StorageError, OSError) as error:
                 click.echo(f"{execution_id}  damaged")
                 problems.append(str(error))
-        if problems:
-            leave(FOUND, *problems)
+        if problems or newer:
+            leave(FOUND if problems else USAGE, *problems, *newer)
 
 
 def _verdict(record: ExecutionRecord) -> str:

@@ -258,7 +258,8 @@ class WalRecording:
         self._write()
         if self._unlogged:
             await self.checkpoint()
-        await self.log.barrier(self.log.last)
+        if not self.log.is_doubtful(self.log.last):
+            await self.log.barrier(self.log.last)
         return not self._unlogged
 
     async def close(self) -> None:

@@ -362,6 +362,16 @@ def test_executions_are_compared(root: Path, ids: list[str]) -> None:
     assert "-> (missing)" in longer.stdout
 
 
+def test_a_record_of_a_newer_version_is_not_called_damaged(root: Path, ids: list[str]) -> None:
+    newer = replace(finished(), version=2).sealed()
+    (root / "records" / f"{newer.execution_id}.json").write_bytes(encode_record(newer))
+    result = invoke(root, "records", "verify")
+    assert f"{newer.execution_id}  of a newer version" in result.stdout
+    assert ("start the newer version" in result.stderr, result.exit_code) == (True, 2)
+    (root / "records" / f"{ids[0]}.json").write_bytes(b"")
+    assert invoke(root, "records", "verify").exit_code == 1
+
+
 def test_a_later_version_of_the_log_is_a_mistake(root: Path) -> None:
     (root / "wal" / "00000009.wal").write_bytes(SegmentHeader(1, 1, 2).encoded())
     result = invoke(root, "records", "list")

@@ -1,7 +1,7 @@
 """Holes I1 to I19 of other designs, each shown closed by a short schedule under its name.
 
-I4 and I20 concern durable execution (``tests/unit/durable``), and I10 the lock of a root. I11
-and I12 describe code and a test that do not exist here.
+I4 and I20 concern durable execution (``tests/unit/durable``). I11 and I12 describe code and a test
+that do not exist here.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from system.errors import NotPlainJson, StorageFull
-from system.ports import JsonObject
+from system.errors import NotPlainJson, RootInUse, StorageFull
+from system.ports import JsonObject, OpenMode
 from system.recording.crash_point import detect_incomplete
 from system.recording.executions.entry_type import EntryType
 from system.recording.executions.fact import encoded_fact
@@ -28,6 +28,7 @@ from system.recording.replays.replay import replay
 from system.recording.replays.replay_cache import CachingReplayEngine, MemoryCache
 from system.recording.stores.file_store import FileExecutionStore
 from system.recording.wal.format import SegmentHeader, encode_entry
+from system.root import LOCK, Root
 from tests.unit.recording.executions import ENVELOPE, EVENTS, RESPONSE, finished, run
 from tests.unit.recording.recording_bench import SEGMENT, Bench
 
@@ -226,3 +227,21 @@ def test_i19_redo_does_not_bring_an_invalidated_record_back(bench: Bench) -> Non
             replay(bench.store, record.execution_id)
 
     run(work())
+
+
+def test_i10_a_root_that_is_released_keeps_its_lock_file(bench: Bench) -> None:
+    files, ids = bench.host.files, bench.host.ids
+    first = Root.open(files, ids)
+    waiter = files.open(LOCK, OpenMode.WRITE)
+    with pytest.raises(BlockingIOError):
+        waiter.lock()
+    first.close()
+    newcomer = Root.open(files, ids)
+    # Both have locked the same file, so one of them is refused.
+    with pytest.raises(BlockingIOError):
+        waiter.lock()
+    newcomer.close()
+    waiter.lock()
+    with pytest.raises(RootInUse):
+        Root.open(files, ids)
+    waiter.close()
