@@ -63,7 +63,7 @@ events_are_written_at_the_end = Mutant(
             "system.recording.wal.recording",
             """
             if fact.entry_type != EntryType.FINAL_RESPONSE:
-                self._append(execution, (fact,))
+                self._append(execution, (fact,), at_once=at_once)
                 return
             """,
             """
