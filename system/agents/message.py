@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from system.errors import PayloadTooLarge
 from system.ports import Clock, Json, JsonObject
-from system.storage.codec import DEEPEST, canonical
+from system.storage.codec import DEEPEST, canonical, canonical_of_plain
 from system.storage.line import timestamp
 
 USER: Final = "USER"
@@ -132,10 +132,10 @@ def check_payload(payload: Json) -> None:
 def prompt_of(messages: Iterable[Message], name_of: Mapping[str, str]) -> str:
     """Return the prompt that shows these messages: canonical JSON, a list of objects.
 
-    ``name_of`` maps agent ids to names.
+    ``name_of`` maps agent ids to names. Payloads were checked when they were accepted.
     """
     shown: list[Json] = [shown_message(message, name_of) for message in messages]
-    return canonical(shown).decode("ascii")
+    return canonical_of_plain(shown).decode("ascii")
 
 
 def shown_message(message: Message, name_of: Mapping[str, str]) -> JsonObject:

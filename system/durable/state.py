@@ -147,7 +147,10 @@ class StateDatabase:
             return False
         try:
             with self._connection:
-                kept = [_done_in_part(work, self._begun()) for work in works]
+                now_ns = self._clock.now_ns()
+                kept = [
+                    _done_in_part(work, Transaction(self._connection, now_ns)) for work in works
+                ]
         except apsw.Error as failure:
             if not isinstance(self._stopping(failure), StateStopped):
                 return False
