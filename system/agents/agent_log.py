@@ -18,7 +18,7 @@ from system.agents.history import COMPLETED, History
 from system.agents.message import Message, MessageKind
 from system.agents.session_facts import exchanges_in
 from system.agents.turn_complete import TurnComplete, TurnDraft
-from system.errors import AgentStopped, LogStopped, StorageError, UnknownAgent
+from system.errors import AgentStopped, LogStopped, RuntimeRefused, StorageError, UnknownAgent
 from system.ports import Exchange, Host, Json, JsonObject
 from system.sessions.session import SessionRecord, SessionState
 from system.sessions.session_store import SessionStore
@@ -68,6 +68,8 @@ class AgentLog:
         self._saving: Final = Lock()
         # A replacement was refused: the file may have the old record or the new one.
         self._record_in_doubt = False
+        # The ``turn.failed`` line of the last turn, if the disk has refused it.
+        self._refused: list[Event] = []
         self._host = host
         self._store = store
         self._agent_id = agent_id
@@ -152,13 +154,31 @@ class AgentLog:
     ) -> None:
         """Append the start of a turn without a barrier; raises as ``commit``.
 
-        ``members`` say how its execution is recorded, and which trigger it handles.
+        ``members`` say how its execution is recorded, and which trigger it handles. A refused line
+        about the turn before precedes it.
         """
         data: JsonObject = {
             "turn_id": turn_id, "prompt": prompt, "presented": list[Json](presented), **members,
         }  # fmt: skip
         async with self.lock:
-            self.history.apply(self._write_unsynced([(event.TURN_START, data)]))
+            lines = self._write_unsynced([*self._refused, (event.TURN_START, data)])
+            self._refused.clear()
+            self.history.apply(lines)
+
+    async def fail_turn(self, turn_id: str, reason: str, *, counts: bool) -> None:
+        """Append without a barrier that a turn has failed.
+
+        Its messages were presented if it ``counts``. If the disk refuses the line, it is written
+        with the start of the next turn.
+        """
+        data: JsonObject = {"turn_id": turn_id, "reason": reason}
+        if not counts:
+            data["uncounted"] = True
+        try:
+            await self.append_unsynced([(event.TURN_FAILED, data)])
+        except (OSError, StorageError, RuntimeRefused):
+            self._refused = [(event.TURN_FAILED, data)]
+            self.history.abandon_turn(turn_id, counts=counts)
 
     async def append_unsynced(self, events: Sequence[Event]) -> None:
         """Append lines without a barrier; raises as ``commit``."""
@@ -280,6 +300,7 @@ class AgentLog:
             except LogStopped as stopped:
                 self.stop(stopped.reason)
                 raise
+            self._refused.clear()
             self.history.apply([line])
 
     async def remove_old_segments(self, before_ts: str) -> None:

@@ -188,7 +188,8 @@ class Turns:
                     await recorder.fail(failure, tools.draft.presented, pause_ns)
             # The conversation may contain a turn that was not committed.
             await pool.discard(agent)
-            await self._record_failure(agent, turn_id, failure)
+            counts = isinstance(failure, TurnFailed)
+            await agent.log.fail_turn(turn_id, str(failure), counts=counts)
             raise
         if recorder:
             await recorder.commit(turn)
@@ -210,17 +211,6 @@ class Turns:
         return TurnRecorder(
             orchestrator.host, orchestrator.recording, self._recording_options, facts
         )
-
-    async def _record_failure(self, agent: Agent, turn_id: str, failure: BaseException) -> None:
-        """Write that a turn has failed, and whether its messages count as presented."""
-        counts = isinstance(failure, TurnFailed)
-        data: JsonObject = {"turn_id": turn_id, "reason": str(failure)}
-        if not counts:
-            data["uncounted"] = True
-        try:
-            await agent.log.append_unsynced([(event.TURN_FAILED, data)])
-        except (OSError, StorageError, RuntimeRefused):
-            agent.history.abandon_turn(turn_id, counts=counts)
 
     async def _answer(
         self, conversation: Conversation, prompt: str, turn_id: str, tools: TurnTools

@@ -84,3 +84,19 @@ def test_a_turn_whose_failure_has_no_room_either_does_not_count() -> None:
     assert room.events(room.session(ada))[-1] == "turn.start"
     assert room.agent(ada).history.open_turns == {}
     assert room.agent(ada).history.presentations == {message_id: 0}
+
+
+def test_the_failure_that_had_no_room_is_written_with_the_next_turn() -> None:
+    room, ada = opened()
+    refuse_commits(room, ada, appends=2)
+    room.say(ada, "hello")
+    room.provider.hooks.clear()
+
+    room.settle(2)
+
+    lines = room.lines(room.session(ada))
+    first, failed, second, complete = [line for line in lines if line.event.startswith("turn.")]
+    assert [failed.event, second.event] == ["turn.failed", "turn.start"]
+    assert failed.data["turn_id"] == first.data["turn_id"]
+    assert failed.data["uncounted"] is True
+    assert complete.data["turn_id"] == second.data["turn_id"]
