@@ -13,9 +13,7 @@ from oracles.violation import (
 from powercut.fuzz.mutant import Mutant
 from powercut.fuzz.source_patch import SourcePatch
 
-_REPLACE_RECORD = (
-    "write_atomic(self._files, self.path_of(record.session_id), encode_record(record), self._ids)"
-)
+_REPLACE_RECORD = "self._write(record.session_id, encode_record(record))"
 
 size_of_the_lock_is_not_renewed = Mutant(
     "the size of the lock that a failed barrier has left in the cache is taken for durable",

@@ -11,6 +11,7 @@ from crash_tests.targets.recording_damage import (
     KINDS,
     RECORD,
     STALE,
+    ZERO,
     Damage,
     append_stale_entry,
     damage_record,
@@ -63,6 +64,9 @@ from system.recording.wal.report import WalReport
 from system.recording.wal_store import WalExecutionStore
 from system.storage.atomic_file import read_whole
 
+_KINDS: Final = (*KINDS, ZERO, STALE)
+"""Kinds of damage; those that only segments have are proposed more often."""
+
 SEGMENT_BYTES: Final = 2_000
 """The size of a segment; so small that a run fills several."""
 
@@ -101,12 +105,12 @@ class RecordingTarget(RecorderTarget):
             ActionKind("finish", 5, self._finish, self._propose_finish, self._has_open),
             ActionKind("mark", 1, self._mark, self._propose_one, self._has_open),
             ActionKind("barrier", 4, self._barrier, self._propose_one, self._has_open),
-            ActionKind("invalidate", 3, self._invalidate, self._propose_one, self._has_records),
+            ActionKind("invalidate", 4, self._invalidate, self._propose_one, self._has_records),
             ActionKind("replay", 1, self._replay, self._propose_one, self._has_records),
             ActionKind("checkpoint", 4, self._checkpoint, ready=self._is_open),
             ActionKind("read", 1, self._read, ready=self._is_open),
             ActionKind("reopen", 3, self._reopen, self._propose_reopen),
-            ActionKind("damage", 4, self._damage, self._propose_damage, self._may_damage),
+            ActionKind("damage", 5, self._damage, self._propose_damage, self._may_damage),
         )
 
     def recover(self, host: Host) -> None:
@@ -242,7 +246,7 @@ class RecordingTarget(RecorderTarget):
         return "reopened"
 
     def _propose_damage(self, choices: Choices) -> Arguments:
-        kind, place = choices.pick("kind", KINDS), choices.integer("place", 0, 5)
+        kind, place = choices.pick("kind", _KINDS), choices.integer("place", 0, 5)
         return {"kind": kind, "place": place}
 
     def _may_damage(self) -> bool:

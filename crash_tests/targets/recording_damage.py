@@ -34,7 +34,8 @@ from system.storage.transfer import write_all
 
 RECORD: Final = "record"
 STALE: Final = "stale"
-KINDS: Final = ("zero", "flip", "length", "truncate", STALE, RECORD)
+ZERO: Final = "zero"
+KINDS: Final = (ZERO, "flip", "length", "truncate", STALE, RECORD)
 """The kinds of damage: an entry, a bit of its payload, or its length is changed; the last entries
 are cut off; an entry of an earlier lifetime follows; a record loses its last event, which only its
 hashes show."""
