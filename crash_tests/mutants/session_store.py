@@ -34,10 +34,10 @@ new_directory_has_no_barrier = Mutant(
             "system.sessions.session_store",
             """
             self._files.sync_dir(self.directory)
-            write_atomic(self._files, self.path_of(record.session_id), encoded, self._ids)
+            self._write(record.session_id, encoded)
             """,
             """
-            write_atomic(self._files, self.path_of(record.session_id), encoded, self._ids)
+            self._write(record.session_id, encoded)
             """,
         ),
         SourcePatch(
