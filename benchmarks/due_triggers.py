@@ -31,7 +31,6 @@ _AHEAD_S: Final = 0.02
 """The seconds between the emission of a trigger and its time."""
 _AGENTS: Final = 512
 """Each has one of the triggers that are enqueued at once: the workflows of DBOS are independent."""
-_WARM_UP: Final = 16
 _ROUNDS: Final = 7
 """Odd, for the median; the disk and other programs change the rate of a round by half."""
 
@@ -45,7 +44,8 @@ def rows() -> Iterator[Row]:
         yield Row("due to provider call, median / 5 ms", 1e3 * middle, 5.0, "ms", "<=", 1.0, note)
         yield Row("due to provider call, p99 / 20 ms", 1e3 * last, 20.0, "ms", "<=", 1.0, note)
         if dbos_peer.installed():
-            starts, peers = asyncio.run(_rates(directory))
+            with dbos_peer.launched(directory) as peer:
+                starts, peers = asyncio.run(_rates(f"{directory}/enqueue", peer))
             yield Row(
                 "enqueue to start / DBOS", median(starts), median(peers), "/s", ">=", 5.0,
                 f"{_AGENTS} at once, of as many agents: emit to the call of the provider;"
@@ -68,28 +68,18 @@ async def _latenesses(root: str) -> list[float]:
     return late
 
 
-async def _rates(directory: str) -> tuple[list[float], list[float]]:
-    """Return the starts in a second of both, in turn.
-
-    The threads of the peer, which poll, run only while it is measured.
-    """
+async def _rates(root: str, peer: dbos_peer.DbosPeer) -> tuple[list[float], list[float]]:
+    """Return the starts in a second of both, in turn."""
     provider = InstantProvider()
-    runtime, sessions = await _with_agents(f"{directory}/enqueue", provider)
+    runtime, sessions = await _with_agents(root, provider)
     starts, peers = [], []
     # All conversations are open from here on.
     await _enqueued(runtime, provider, sessions)
     for _ in range(_ROUNDS):
         starts.append(_AGENTS / await _enqueued(runtime, provider, sessions))
-        peers.append(_AGENTS / await asyncio.to_thread(_peer_enqueued, directory))
+        peers.append(_AGENTS / await asyncio.to_thread(peer.enqueued, _AGENTS, DBOS_PAYLOAD))
     await runtime.close()
     return starts, peers
-
-
-def _peer_enqueued(directory: str) -> float:
-    """Return the seconds of the peer, after a few workflows that start its threads."""
-    with dbos_peer.launched(directory) as peer:
-        peer.enqueued(_WARM_UP, DBOS_PAYLOAD)
-        return peer.enqueued(_AGENTS, DBOS_PAYLOAD)
 
 
 async def _with_agents(root: str, provider: InstantProvider) -> tuple[Runtime, list[str]]:
