@@ -265,7 +265,9 @@ class WalRecording:
     async def close(self) -> None:
         """Write a checkpoint and close the log; raises as ``checkpoint``, with the log closed."""
         try:
-            if self.waiting or self.log.has_segments:
+            # Without a segment, only a snapshot says that the last event of an execution was lost.
+            lost = any(each.has_lost_events for each in self.running.values())
+            if self.waiting or lost or self.log.has_segments:
                 await self.checkpoint()
         finally:
             self.log.close()

@@ -67,7 +67,7 @@ def test_entries_in_doubt_are_not_read_after_a_checkpoint(bench: Bench) -> None:
         bench.here.files.fail("fdatasync", SEGMENT, errno.EIO)
         with pytest.raises(BarrierFailed):
             await recorder.barrier()
-        bench.here.files.fail("open", "00000002.wal", errno.ENOSPC)
+        bench.here.files.fail("open-create", "00000002.wal", errno.ENOSPC)
         recorder.complete(RESPONSE)
         await bench.recording.checkpoint()
         # A power cut undoes the removal of the segment.
@@ -395,5 +395,21 @@ def test_numbers_of_a_refused_write_are_not_used_again(bench: Bench) -> None:
         assert bench.recording.log.durable == number
         await bench.open()
         assert bench.log.report.lost_nothing
+
+    run(work())
+
+
+def test_an_event_that_was_lost_without_a_segment_is_remembered_by_a_close(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder, execution_id = bench.started(3)
+        await bench.recording.checkpoint()
+        bench.here.files.fail("open-create", "00000002.wal", errno.EIO)
+        with pytest.raises(OSError, match="Input/output"):
+            recorder.record_event(*EVENTS[3])
+        await bench.recording.close()
+        assert bench.names("wal") == []
+        await bench.open()
+        assert bench.store.load(execution_id).header.replayable_reason == Reason.RECORDING_FAILURE
 
     run(work())
