@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -46,18 +46,24 @@ def list_records(root: str, as_json: bool) -> None:
     with reporting(root):
         store = records_of(root)
         damaged: list[str] = []
-        rows = list(_rows(store, damaged))
+        newer: list[str] = []
+        rows = list(_rows(store, damaged, newer))
         if as_json:
             echo_json(list[Json](rows))
         else:
             names = ("executionId", "createdUtcIso", "status", "agent", "response")
             echo_table(names, [[str(row[name]) for name in names] for row in rows])
         damaged += map(str, store.damaged_packs())
-        if damaged:
-            leave(FOUND, *damaged)
+        _leave_with(damaged, newer)
 
 
-def _rows(store: OfflineRecords, damaged: list[str]) -> Iterator[JsonObject]:
+def _leave_with(damaged: Sequence[str], newer: Sequence[str]) -> None:
+    """End with an error if there are damaged records, or records of a newer version."""
+    if damaged or newer:
+        leave(FOUND if damaged else USAGE, *damaged, *newer)
+
+
+def _rows(store: OfflineRecords, damaged: list[str], newer: list[str]) -> Iterator[JsonObject]:
     for execution_id in store.list_all():
         row: JsonObject = {
             "executionId": execution_id, "createdUtcIso": "-", "status": "corrupted",
@@ -65,6 +71,9 @@ def _rows(store: OfflineRecords, damaged: list[str]) -> Iterator[JsonObject]:
         }  # fmt: skip
         try:
             record = store.load(execution_id)
+        except NewerFormat as error:
+            row["status"] = "newer"
+            newer.append(str(error))
         except (StorageError, OSError) as error:
             damaged.append(str(error))
         else:
@@ -113,8 +122,7 @@ def verify(root: str, execution_ids: tuple[str, ...]) -> None:
             except (StorageError, OSError) as error:
                 click.echo(f"{execution_id}  damaged")
                 problems.append(str(error))
-        if problems or newer:
-            leave(FOUND if problems else USAGE, *problems, *newer)
+        _leave_with(problems, newer)
 
 
 def _verdict(record: ExecutionRecord) -> str:

@@ -368,6 +368,9 @@ def test_a_record_of_a_newer_version_is_not_called_damaged(root: Path, ids: list
     result = invoke(root, "records", "verify")
     assert f"{newer.execution_id}  of a newer version" in result.stdout
     assert ("start the newer version" in result.stderr, result.exit_code) == (True, 2)
+    listed = invoke(root, "records", "list")
+    (row,) = [line for line in listed.stdout.splitlines() if newer.execution_id in line]
+    assert ("newer" in row, listed.exit_code) == (True, 2)
     (root / "records" / f"{ids[0]}.json").write_bytes(b"")
     assert invoke(root, "records", "verify").exit_code == 1
 
