@@ -125,8 +125,7 @@ def test_unknown_events_are_named(root: Path) -> None:
 def test_an_unknown_id_is_a_mistake(root: Path, command: tuple[str, ...], unknown: str) -> None:
     more = ("--reason", "x", "--by", "Ada") if "invalidate" in command else ()
     result = CliRunner().invoke(cli, [*command, unknown, *more, "--root", str(root)])
-    assert result.exit_code == 2
-    assert "there is no record of execution" in result.stderr
+    assert ("there is no record of execution" in result.stderr, result.exit_code) == (True, 2)
     assert "Traceback" not in result.output
 
 
@@ -369,8 +368,7 @@ def test_a_record_of_a_newer_version_is_not_called_damaged(root: Path, ids: list
     assert f"{newer.execution_id}  of a newer version" in result.stdout
     assert ("start the newer version" in result.stderr, result.exit_code) == (True, 2)
     listed = invoke(root, "records", "list")
-    (row,) = [line for line in listed.stdout.splitlines() if newer.execution_id in line]
-    assert ("newer" in row, listed.exit_code) == (True, 2)
+    assert (" newer " in listed.stdout, listed.exit_code) == (True, 2)
     (root / "records" / f"{ids[0]}.json").write_bytes(b"")
     assert invoke(root, "records", "verify").exit_code == 1
 
@@ -378,8 +376,7 @@ def test_a_record_of_a_newer_version_is_not_called_damaged(root: Path, ids: list
 def test_a_later_version_of_the_log_is_a_mistake(root: Path) -> None:
     (root / "wal" / "00000009.wal").write_bytes(SegmentHeader(1, 1, 2).encoded())
     result = invoke(root, "records", "list")
-    assert result.exit_code == 2
-    assert "start the newer version" in result.stderr
+    assert ("start the newer version" in result.stderr, result.exit_code) == (True, 2)
 
 
 def test_an_interrupted_command_exits_with_130(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
