@@ -168,7 +168,7 @@ def _check_activities(
     promised = {each.key: each for turn in turns if turn.seq <= applied for each in turn.activities}
     for key, each in promised.items():
         row = rows.activities.get(key)
-        if row is None and key not in ended:
+        if row is None and key not in ended and not _is_reported_as_settled(state, key):
             raise LostAck("an activity of a line is not in the ledger", path=state.path, key=key)
         if row is not None and (row["action"], json.loads(row["arguments_json"])) != (
             each.action, each.arguments,
@@ -177,6 +177,16 @@ def _check_activities(
     for key, row in rows.activities.items():
         if row["session_id"] == state.session_id and key not in promised:
             raise TornLine("an activity is in the ledger before its line", actual=row)
+
+
+def _is_reported_as_settled(state: SessionState, key: str) -> bool:
+    """Return whether the agent's log has an outcome after which the row may be removed."""
+    outcomes = [*_reports(state, f"{key}.result"), *_reports(state, f"{key}.decided")]
+    return any(
+        message.payload["status"] == "DONE"
+        or (message.payload["status"] == "FAILED" and message.payload["decided_by"] is not None)
+        for message in outcomes
+    )
 
 
 def _check_carried_out(

@@ -7,8 +7,8 @@ import pytest
 from oracles.durable.rows import Rows
 from oracles.runtime.shadow_triggers import ShadowTriggers
 from oracles.runtime.work_laws import check_lines
-from oracles.violation import InvalidState
-from tests.unit.oracles.runtime.story import NOW_NS, hexed
+from oracles.violation import InvalidState, LostAck
+from tests.unit.oracles.runtime.story import NOW_NS, Data, hexed, message
 from tests.unit.oracles.runtime.team import team
 
 TASK = "task-1"
@@ -52,3 +52,29 @@ def test_a_task_is_blocked_if_its_trigger_has_stopped(
 def test_a_task_is_not_blocked_without_that(trigger_status: str, resolution: str | None) -> None:
     with pytest.raises(InvalidState, match="a task has another status"):
         _check(trigger_status, resolution)
+
+
+def _check_removed(outcome: dict[str, object] | None) -> None:
+    """Check an activity of the boss that the ledger lacks; its log has the outcome."""
+    story = team()
+    activity: Data = {"key": "key-1", "action": "mail", "arguments": {}, "task_id": None}
+    calls = [("perform", {"action": "mail", "arguments": {}}, {"activity_id": "key-1"})]
+    story.turn("boss", "t4", "r1", calls=calls, activities=[activity])
+    if outcome is not None:
+        report = message("key-1.result", "RUNTIME", hexed("a-boss"), "activity", outcome)
+        story.add("boss", "message.enqueued", **report)
+    rows = Rows([], {}, {}, {}, {}, {}, applied={hexed("boss"): ALL})
+    check_lines(story.snapshot(), rows, ("r1",))
+
+
+@pytest.mark.parametrize(
+    ("status", "decided_by"), [("DONE", None), ("DONE", "Ada"), ("FAILED", "Ada")]
+)
+def test_a_settled_activity_may_be_removed(status: str, decided_by: str | None) -> None:
+    _check_removed({"status": status, "decided_by": decided_by})
+
+
+@pytest.mark.parametrize("status", [None, "FAILED", "UNCERTAIN"])
+def test_an_activity_without_such_an_outcome_is_never_removed(status: str | None) -> None:
+    with pytest.raises(LostAck, match="not in the ledger"):
+        _check_removed(None if status is None else {"status": status, "decided_by": None})
