@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from datetime import tzinfo
+from io import BytesIO
 from itertools import count
 from posixpath import dirname, join
 from threading import Lock
@@ -32,6 +33,8 @@ T = TypeVar("T")
 
 THREADS: Final = 16
 """Concurrent barriers at most; more of them gain nothing on one disk."""
+
+_RANDOM_BYTES: Final = 4096
 
 # Without O_NONBLOCK opening a FIFO waits for a writer; regular files ignore it.
 _EVERY: Final = os.O_CLOEXEC | os.O_NONBLOCK
@@ -180,13 +183,27 @@ class RealClock:
 
 
 class RealIds:
-    """Random ids from the operating system."""
+    """Random ids from the operating system, which is asked for the bytes of many at once.
+
+    During each such call another thread can take the interpreter, and the caller waits for it.
+    """
+
+    def __init__(self) -> None:
+        self._unused = BytesIO()
+        self._process = os.getpid()
 
     def uuid_hex(self) -> str:
-        return os.urandom(16).hex()
+        return self.random_hex(32)
 
     def random_hex(self, digits: int) -> str:
-        return os.urandom((digits + 1) // 2).hex()[:digits]
+        if self._process != os.getpid():
+            # A child process must not give the ids that its parent gives.
+            self._unused, self._process = BytesIO(), os.getpid()
+        size_bytes = (digits + 1) // 2
+        assert size_bytes <= _RANDOM_BYTES
+        while len(found := self._unused.read(size_bytes)) < size_bytes:
+            self._unused = BytesIO(os.urandom(_RANDOM_BYTES))
+        return found.hex()[:digits]
 
 
 class RealDatabase:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from system.host import THREADS, real_host, run
+from system.host import THREADS, RealIds, real_host, run
 from system.ports import FileKind, Host, OpenMode
 
 
@@ -165,6 +165,32 @@ def test_ids_are_hex_and_differ(host: Host) -> None:
     assert host.ids.uuid_hex() != host.ids.uuid_hex()
     assert [len(host.ids.random_hex(digits)) for digits in (1, 7, 8)] == [1, 7, 8]
     assert re.fullmatch("[0-9a-f]{16}", host.ids.random_hex(16))
+
+
+def test_no_id_is_given_twice_by_several_threads() -> None:
+    ids, given = RealIds(), list[str]()
+    threads = [
+        threading.Thread(target=lambda: given.extend(ids.random_hex(15) for _ in range(2000)))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(given) == len(set(given)) == 8000
+
+
+def test_a_child_process_gives_other_ids_than_its_parent() -> None:
+    ids = RealIds()
+    ids.uuid_hex()
+    reading, writing = os.pipe()
+    if (child := os.fork()) == 0:
+        os.write(writing, ids.uuid_hex().encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reading, 32).decode() != ids.uuid_hex()
+    os.close(reading)
+    os.close(writing)
 
 
 def test_a_database_is_in_wal_mode_fully_synchronous_and_exclusive(host: Host) -> None:
