@@ -198,7 +198,7 @@ class WriteAheadLog:
 
     def is_doubtful(self, sequence: int) -> bool:
         """Return whether an entry may be lost."""
-        return any(sequence in numbers for numbers, _ in self._in_doubt)
+        return bool(self._in_doubt) and any(sequence in numbers for numbers, _ in self._in_doubt)
 
     def _lose_entries(self, segment: WalSegment, error: Exception) -> None:
         """Abandon a segment; its entries after ``durable``, and gathered ones, are in doubt."""
