@@ -33,6 +33,7 @@ from benchmarks import (
     schedules,
     sqlite,
 )
+from benchmarks.own_process import rows_of
 from benchmarks.row import Row
 from benchmarks.yardstick import additions_per_second
 
@@ -74,7 +75,7 @@ def rows(names: Sequence[str], speeds: list[float]) -> Iterator[Row]:
     """
     for name in names or _MODULES:
         speeds.append(additions_per_second())
-        yield from _MODULES[name].rows()
+        yield from rows_of(_MODULES[name])
     speeds.append(additions_per_second())
 
 
