@@ -180,6 +180,22 @@ def test_a_start_that_cannot_be_noted_asks_nobody() -> None:
     assert len(room.provider.prompts) == 1
 
 
+def test_a_failure_that_the_disk_refuses_is_written_once_with_the_next_start() -> None:
+    room, ada = opened()
+    room.provider.fail("send", 2)
+    room.files.fail("append", log_of(room.session(ada)), errno.ENOSPC, nth=3)
+    room.say(ada, "hello")
+    assert room.events(room.session(ada))[-1] == "turn.start"
+    assert room.agent(ada).history.presentations == {room.named("Ada").pending[0]: 1}
+
+    room.settle(9)
+
+    turns = [each for each in room.events(room.session(ada)) if each.startswith("turn.")]
+    failed = ["turn.start", "turn.failed"]
+    assert turns == [*failed, *failed, "turn.start", "turn.complete"]
+    room.check_no_failures()
+
+
 def test_delivered_lines_that_the_disk_refuses_are_left_out() -> None:
     room, ada = opened()
 
