@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from system.commands.durable_root import durable_root
-from system.commands.offline import FOUND, echo_table, leave, reporting, root_option
+from system.commands.offline import FOUND, echo_table, idle_root_option, leave, reporting
 from system.durable.activity import ACTIVITIES, Activity, Decision
 from system.durable.errors import RowDamaged
 
@@ -19,7 +19,7 @@ def activities() -> None:
 
 
 @activities.command("list")
-@root_option
+@idle_root_option
 @click.option("--all", "every", is_flag=True, help="Include those that are done.")
 def list_activities(root: str, every: bool) -> None:
     """List the activities, oldest first."""
@@ -37,7 +37,7 @@ def list_activities(root: str, every: bool) -> None:
 
 
 @activities.command()
-@root_option
+@idle_root_option
 @click.argument("key", metavar="KEY")
 @click.option(
     "--performed", "decision", flag_value=Decision.PERFORMED.value, help="It has happened."

@@ -32,6 +32,10 @@ root_option = click.option(
     "--root", required=True, metavar="DIR", type=click.Path(),
     help="The directory of the runtime; it may be in use.",
 )  # fmt: skip
+idle_root_option = click.option(
+    "--root", required=True, metavar="DIR", type=click.Path(),
+    help="The directory of the runtime; it must not be in use.",
+)  # fmt: skip
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

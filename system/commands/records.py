@@ -12,6 +12,7 @@ from system.commands.offline import (
     echo_json,
     echo_table,
     host_of,
+    idle_root_option,
     json_option,
     leave,
     records_of,
@@ -143,7 +144,7 @@ def _log_problems(store: OfflineRecords) -> Iterator[str]:
 
 
 @records.command()
-@root_option
+@idle_root_option
 @click.argument("execution_id", metavar="ID")
 @click.option("--reason", required=True, metavar="TEXT", help="Why the record is invalid.")
 @click.option("--by", required=True, metavar="NAME", help="The person who says so.")

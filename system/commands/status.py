@@ -7,7 +7,7 @@ from typing import Final
 import click
 
 from system.commands.durable_root import DurableRoot, damaged_rows, durable_root, shown_time
-from system.commands.offline import FOUND, echo_table, leave, reporting, root_option
+from system.commands.offline import FOUND, echo_table, idle_root_option, leave, reporting
 from system.durable.schedule import Schedule
 from system.durable.seconds import reached_at
 from system.durable.state import Transaction
@@ -29,7 +29,7 @@ _COUNTS: Final = (
 
 
 @click.command()
-@root_option
+@idle_root_option
 def schedules(root: str) -> None:
     """List the living schedules of a root. The root must not be in use."""
     names = ("id", "kind", "spec", "zone", "session", "next", "state")
@@ -42,7 +42,7 @@ def schedules(root: str) -> None:
 
 
 @click.command()
-@root_option
+@idle_root_option
 def status(root: str) -> None:
     """Show the numbers of agents, triggers and activities of a root.
 

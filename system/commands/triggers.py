@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from system.commands.durable_root import durable_root, shown_time
-from system.commands.offline import FOUND, echo_json, echo_table, leave, reporting, root_option
+from system.commands.offline import FOUND, echo_json, echo_table, idle_root_option, leave, reporting
 from system.durable.errors import RowDamaged, UnknownTrigger
 from system.durable.trigger import TRIGGERS, Trigger
 
@@ -25,7 +25,7 @@ def triggers() -> None:
 
 
 @triggers.command("list")
-@root_option
+@idle_root_option
 @click.option("--all", "every", is_flag=True, help="Include those that are done.")
 def list_triggers(root: str, every: bool) -> None:
     """List the triggers by the time at which they are due."""
@@ -33,14 +33,14 @@ def list_triggers(root: str, every: bool) -> None:
 
 
 @triggers.command()
-@root_option
+@idle_root_option
 def dead(root: str) -> None:
     """List the triggers that wait for a decision."""
     _list(root, "status IN ('FAILED', 'DEAD')")
 
 
 @triggers.command()
-@root_option
+@idle_root_option
 @click.argument("trigger_id", metavar="ID")
 def show(root: str, trigger_id: str) -> None:
     """Print a trigger as JSON."""
@@ -59,7 +59,7 @@ def show(root: str, trigger_id: str) -> None:
 
 
 @triggers.command()
-@root_option
+@idle_root_option
 @click.argument("trigger_id", metavar="ID")
 @click.option("--retry", is_flag=True, help="Run it again.")
 @click.option("--discard", is_flag=True, help="Never run it.")

@@ -2,7 +2,8 @@
 
 An activity that is INTENT with ``attempts`` 0 was certainly never performed. With more attempts it
 may have been: it is repeated with the same key if the provider performs each key once, and else
-becomes UNCERTAIN, and a person decides. One that is FAILED was certainly not performed.
+becomes UNCERTAIN, and a person decides. One that is FAILED was certainly not performed, unless a
+person has decided so.
 """
 
 from __future__ import annotations

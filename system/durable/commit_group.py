@@ -1,4 +1,7 @@
-"""Works, functions of a transaction, that wait at the same time share one and its barrier."""
+"""A group of works: those that wait at the same time share one transaction and its barrier.
+
+A work is a function of a transaction.
+"""
 
 from __future__ import annotations
 

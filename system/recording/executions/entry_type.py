@@ -1,4 +1,7 @@
-"""The types of facts, which are those of the entries of the write-ahead log (rule X29)."""
+"""The types of facts, which are those of the entries of the write-ahead log.
+
+The table in docs/recording.md (The write-ahead log) defines their numbers.
+"""
 
 from __future__ import annotations
 

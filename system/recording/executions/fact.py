@@ -2,11 +2,11 @@
 
     {"n":2,"p":{...},"ts":"2026-...Z","x":"exec-..."}
 
-``x`` is the execution, ``n`` the number of the event (0 for the start), ``p`` the payload. A
-final response has the reason ``m`` if the execution is not replayable, so that damage to the
-fact of the reason cannot make it replayable. The JSON is canonical, so ``p`` is found without a
-parse. Write-ahead log, packs and spools all hold facts in this form; an entry of the log begins
-with ``durable`` as well.
+``x`` is the execution, ``n`` the number of the event (0 for the start, the number of events so
+far for a reason), ``p`` the payload. A final response has the reason ``m`` if the execution is not
+replayable, so that damage to the fact of the reason cannot make it replayable. The JSON is
+canonical, so ``p`` is found without a parse. Write-ahead log, packs and spools all hold facts in
+this form; an entry of the log begins with ``durable`` as well.
 """
 
 from __future__ import annotations

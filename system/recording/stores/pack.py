@@ -6,11 +6,11 @@
     table   = (id:8  hash:8  start:8  size:8  digest:16)*         by id, ascending
     trailer = table_bytes:8  table_crc:4  "SYREC"  version:1 (= 1)  crc:4
 
-Integers are big-endian. ``id`` are the 16 digits of an execution id, ``hash`` the first 8 bytes
-of the hash of its envelope, ``start`` and ``size`` the place of the member, and ``digest`` the
-first 16 bytes of its SHA-256. The last crc covers the 18 bytes before it. A damaged member does
-not affect the others. If the table is damaged, members are found by their first bytes, and their
-ids in their facts.
+Integers are big-endian. ``id`` is the value of the 16 digits of an execution id, ``hash`` the first
+8 bytes of the hash of its envelope, ``start`` and ``size`` the place of the member, and ``digest``
+the first 16 bytes of its SHA-256. The last crc covers the 18 bytes before it. A damaged member
+does not affect the others. If the table is damaged, members are found by their first bytes, and
+their ids in their facts.
 """
 
 from __future__ import annotations

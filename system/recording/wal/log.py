@@ -1,7 +1,7 @@
 """The write-ahead log of one boot: numbered entries, and barriers that callers share.
 
 ``append`` numbers facts and gathers them; one call of the disk writes all of them, in ``write``
-or in ``barrier``. An entry survives a kill after the first, and a power cut after the second.
+or in ``barrier``. After ``write`` an entry survives a kill, after ``barrier`` also a power cut.
 After a failed write or barrier the log continues: no more entries are written to the segment, the
 next append begins a new one, and numbers are never used again (docs/recording.md, The write-ahead
 log).

@@ -1,10 +1,10 @@
 """Classification of the bytes of a write-ahead log (docs/recording.md): a pure function of it.
 
-Each segment is read as far as its entries are valid. After a bad entry the next valid one is
-searched, and ``storage/gaps.py`` decides whether the bytes between them are damage or an end that
-was never acknowledged. After a failed barrier a new segment begins, whose first entry names the
-last durable number. If entries are missing at the end of the segment before it, those up to that
-number are damage, and those above it were never acknowledged.
+Each segment is read as far as its entries are valid. After a bad entry the scan searches for the
+next valid one, and ``storage/gaps.py`` decides whether the bytes between them are damage or an end
+that was never acknowledged. After a failed barrier a new segment begins, whose first entry names
+the last durable number. If entries are missing at the end of the segment before it, those up to
+that number are damage, and those above it were never acknowledged.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 ``read_series`` decides whether an entry is valid, and makes no object of one: a log without
 damage costs one loop. Where the loop ends, ``problem_at`` gives the reason, and ``find_series``
-searches the next valid entry.
+searches for the next valid entry.
 """
 
 from __future__ import annotations
