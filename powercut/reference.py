@@ -37,6 +37,7 @@ def load(reference: str) -> object:
         if isinstance(failure, ModuleNotFoundError) and _is_within(module, failure.name):
             raise HarnessError(
                 f"there is no module {failure.name!r} in {Path.cwd()}, nor installed"
+                + _hint(module, name)
             ) from None
         needed = missing_extra(failure) if isinstance(failure, ModuleNotFoundError) else ""
         if needed:
@@ -49,6 +50,12 @@ def load(reference: str) -> object:
     except AttributeError:
         raise HarnessError(f"module {module!r} has no object {name!r}") from None
     return found
+
+
+def _hint(module: str, name: str) -> str:
+    """Return the module to name in place of its file, or nothing."""
+    stem = module.removesuffix(".py")
+    return f"; name the module, not its file: {stem}:{name}" if Path(f"{stem}.py").exists() else ""
 
 
 def _is_within(module: str, missing: str | None) -> bool:

@@ -22,6 +22,7 @@ from powercut.fuse.disk_mount import mount_way
 from powercut.fuzz.campaign.workers import cores
 from powercut.fuzz.hypothesis_names import missing_names
 from powercut.fuzz.reproducer import FAILURES, versions
+from powercut.report.findings import listed
 from sim.disk.crash.persistence import MODELS, PersistenceModel
 from sim.errors import HarnessError
 
@@ -73,7 +74,7 @@ def _extras() -> Iterator[tuple[str, str]]:
         missing = [package for package in packages if find_spec(package) is None]
         state = "installed"
         if missing:
-            state = f"{' and '.join(missing)} not installed: pip install 'powercut[{extra}]'"
+            state = f"{listed(missing)} not installed: pip install 'powercut[{extra}]'"
         yield extra, f"{state} ({gives})"
 
 

@@ -62,8 +62,20 @@ class Record(NamedTuple):
 def takes_one(function: Callable[..., Any], last: str = "ack") -> bool:
     """Return whether a workload or check has one required parameter, and so is interposed.
 
-    ``last`` is the name of its last parameter. Raises ``HarnessError`` if it has not one or two.
+    ``last`` is the name of its last parameter. Raises ``HarnessError`` if it has not one or two,
+    and for a coroutine function or a generator function: a call of one does nothing.
     """
+    name = getattr(function, "__qualname__", function)
+    if inspect.iscoroutinefunction(function):
+        raise HarnessError(
+            f"{name} is a coroutine function, and a call of it does nothing; pass a function that "
+            "calls asyncio.run(...)"
+        )
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise HarnessError(
+            f"{name} is a generator function, and a call of it does nothing; pass a function "
+            "without yield"
+        )
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -75,8 +87,8 @@ def takes_one(function: Callable[..., Any], last: str = "ack") -> bool:
     takes_any = any(each.kind is each.VAR_POSITIONAL for each in parameters)
     if len(required) > _MOST_PARAMETERS or (len(positional) < _MOST_PARAMETERS and not takes_any):
         raise HarnessError(
-            f"{getattr(function, '__qualname__', function)} has {len(required)} required "
-            f"parameters; it must take {last}, or process and {last}"
+            f"{name} has {len(required)} required parameters; it must take {last}, or process and "
+            f"{last}"
         )
     return False
 

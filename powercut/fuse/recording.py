@@ -61,10 +61,14 @@ class Recording:
     def must_say_something(self) -> None:
         """Raise ``HarnessError`` if no crash could lose anything."""
         if not len(self.journal):
-            failed = f"ended with exit status {self.exit_status} and " if self.exit_status else ""
+            failed, hint = "", ""
+            if self.exit_status:
+                failed = f"ended with exit status {self.exit_status} and "
+                hint = "; a script, or any other file outside of it, needs an absolute path"
             raise HarnessError(
                 f"the program {failed}changed nothing in {self.mount_point}, its working "
                 "directory: it must write to relative paths, so that there is something to lose"
+                + hint
             )
         if not self.acknowledgements:
             raise HarnessError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import posixpath
 import random
 import sys
 import tempfile
@@ -18,7 +17,7 @@ from powercut.interpose import sqlite_connect
 from powercut.interpose.dbm_libraries import DefaultDatabase
 from powercut.interpose.guard import EventGuard, watch
 from powercut.interpose.installation import install
-from powercut.interpose.lifetime import Lifetime, ensure_root
+from powercut.interpose.lifetime import Lifetime, check_root_path, ensure_root
 from powercut.interpose.router import ROUTER
 from sim.disk.calls.process import Process
 from sim.errors import HarnessError, PowerOff, SimulatedCrash
@@ -116,8 +115,7 @@ def strictly(process: Process, root: str, *, strict: bool) -> Iterator[None]:
 
 def check_root(root: str) -> None:
     """Raise ``HarnessError`` unless ``root`` can be the root of an interposed program."""
-    if not root.startswith("/") or root == "/" or posixpath.normpath(root) != root:
-        raise HarnessError(f"root={root!r} is not an absolute path such as {DEFAULT_ROOT}")
+    check_root_path(root)
     if ROUTER.lifetime is None and os.path.lexists(root):
         raise HarnessError(
             f"root={root!r} exists on this machine, and a write that escapes from the disk would "

@@ -277,8 +277,21 @@ def _clean(path: str) -> str:
     return posixpath.normpath("/" + path.lstrip("/"))
 
 
+def check_root_path(root: str) -> None:
+    """Raise ``HarnessError`` unless ``root`` is a path that the root of a program can have."""
+    if not root.startswith("/") or root == "/" or posixpath.normpath(root) != root:
+        raise HarnessError(
+            f"root={root!r} must be an absolute path such as /disk, without '..' and without a "
+            "slash at its end"
+        )
+
+
 def ensure_root(process: Process, root: str) -> None:
-    """Make ``root`` and its parents durable directories, if they are missing, and enter it."""
+    """Make ``root`` and its parents durable directories, if they are missing, and enter it.
+
+    Raises as ``check_root_path``.
+    """
+    check_root_path(root)
     path = ""
     for name in root.split("/")[1:]:
         parent, path = path or "/", f"{path}/{name}"

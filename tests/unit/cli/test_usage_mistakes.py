@@ -158,6 +158,14 @@ def test_mistake_in_a_workload_is_one_sentence(
     assert result.stderr.count("\n") == 1
 
 
+def test_file_in_place_of_a_module_is_refused_with_the_module(project: Path) -> None:
+    Path("store.py").touch()
+    assert refused("explore", "store.py:save") == (
+        f"there is no module 'store.py' in {project}, nor installed; name the module, not its "
+        "file: store:save"
+    )
+
+
 def test_import_string_without_an_object_is_refused() -> None:
     assert refused("explore", "store:") == ("'store:' is not module:object, such as store:workload")
 

@@ -8,13 +8,15 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from oracles.history import History
+from oracles.history import History, Known
 from powercut.explorer.explore import explore
 from powercut.explorer.limits import Limits
 from sim.disk.calls.process import Process
@@ -91,6 +93,43 @@ def takes_three(_process: Process, _ack: History, _more: object) -> None:
     """No workload."""
 
 
+async def awaits(_ack: History) -> None:
+    """No workload."""
+
+
+def yields(_ack: History) -> Iterator[None]:
+    yield
+
+
+async def awaits_and_yields(_ack: History) -> AsyncIterator[None]:
+    yield
+
+
+def works(ack: History) -> None:
+    Path("f").touch()
+    ack({"f": b""})
+
+
+async def awaits_a_check(_known: Known) -> None:
+    raise AssertionError("never reached")
+
+
+def yields_in_a_check(_process: Process, _known: Known) -> Iterator[None]:
+    yield
+
+
+@pytest.mark.parametrize("check", [awaits_a_check, yields_in_a_check])
+def test_a_check_of_which_a_call_does_nothing_is_refused(check: Any) -> None:
+    with pytest.raises(HarnessError, match=f"{check.__name__} is a .* function, and a call of it"):
+        explore(works, check, limits=SOON)
+
+
+@pytest.mark.parametrize("root", ["", "disk", "/", "/disk/", "/a/../b"])
+def test_a_root_that_is_not_an_absolute_path_is_refused(root: str) -> None:
+    with pytest.raises(HarnessError, match=f"root='{root}' must be an absolute path such as /disk"):
+        explore(works, root=root)
+
+
 @pytest.mark.parametrize(
     ("workload", "sentence"),
     [
@@ -102,6 +141,9 @@ def takes_three(_process: Process, _ack: History, _more: object) -> None:
         ),
         (takes_nothing, "takes_nothing has 0 required parameters; it must take ack, or process"),
         (takes_three, "takes_three has 3 required parameters"),
+        (awaits, r"awaits is a coroutine function, .* calls asyncio.run\(...\)"),
+        (yields, "yields is a generator function, .* without yield"),
+        (awaits_and_yields, "awaits_and_yields is a generator function, .* without yield"),
         (
             starts_a_child,
             r"another process .*at .*test_refusals.py:\d+ in .*powercut record",

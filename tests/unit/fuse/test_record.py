@@ -193,6 +193,15 @@ def test_a_program_that_says_nothing_is_a_mistake(
     assert os.listdir(tmp_path) == []
 
 
+def test_a_script_with_a_relative_path_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "save.sh").write_text("echo > f\n", "ascii")
+    result = powercut_in(tmp_path, "record", "--", "sh", "save.sh")
+    assert result.returncode == 2
+    assert result.stderr.endswith(
+        "; a script, or any other file outside of it, needs an absolute path\n"
+    )
+
+
 def test_a_failing_setup_is_a_mistake(tmp_path: Path) -> None:
     result = powercut_in(tmp_path, "record", "--setup", "exit 4", "--", "true")
     assert result.returncode == 2
