@@ -65,6 +65,8 @@ def reporting(root: str) -> Iterator[None]:
         leave(USAGE, f"--root {root}: {unknown}")
     except (RuntimeRefused, StorageError, RecorderError) as refused:
         leave(USAGE, f"--root {root}: {refused}")
+    except BrokenPipeError:
+        raise  # the reader of the output has ended; click ends the command
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         leave(USAGE, f"--root {root}: {error.strerror or error}{where}; name another directory")

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from system.cli import cli
+from system.commands.offline import reporting
 from system.durable.activity import Intent, Refused, Unknown
 from system.durable.open_state import open_state
 from system.durable.schedule import ScheduleSpec
@@ -215,3 +216,21 @@ def test_a_root_whose_database_is_missing_asks_for_a_copy(root: RealRoot) -> Non
     found = root.run("status")
     assert (found.exit_code, "restore it from a copy" in found.stderr) == (2, True)
     assert not (root.path / STATE).exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "status", "schedules", "triggers list", "triggers show", "triggers dead",
+        "triggers resolve", "activities list", "activities resolve", "records invalidate",
+    ],
+)  # fmt: skip
+def test_the_help_of_a_command_that_locks_the_root_says_so(command: str) -> None:
+    shown = CliRunner().invoke(cli, [*command.split(), "--help"]).output
+    assert "it must not be in use." in " ".join(shown.split())
+    assert "it may be in use" not in " ".join(shown.split())
+
+
+def test_a_reader_that_ends_early_is_no_mistake_about_the_root() -> None:
+    with pytest.raises(BrokenPipeError), reporting("root"):
+        raise BrokenPipeError
