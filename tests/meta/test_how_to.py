@@ -12,7 +12,8 @@ import pytest
 from tests.meta.source_tree import ROOT, run_python
 
 HOW_TO = ROOT / "docs" / "how-to"
-FILE = re.compile(r"```\w+\n# ([\w/.]+\.(?:py|toml))\n(.*?)```", re.DOTALL)
+FILE = re.compile(r"```\w+\n(# ([\w/.]+\.(?:py|toml))\n.*?)```", re.DOTALL)
+FOUND = re.compile(r"^ ([\w-]+) .* found +(\d+) +[\d.]+ +(\d+) +(\w+)", re.MULTILINE)
 OUTPUT = re.compile(r"```console\n\$ (.*?)\n(.*?)```", re.DOTALL)
 MOST_USER_LINES = 120
 FIX = """
@@ -28,7 +29,7 @@ def page(name: str) -> str:
 def files_of(name: str) -> Iterator[tuple[str, str]]:
     """The files that a page prints, by their paths."""
     for found in FILE.finditer(page(name)):
-        yield found[1], found[2]
+        yield found[2], found[1]
 
 
 def write_files(folder: Path, *pages: str) -> None:
@@ -99,7 +100,8 @@ def test_the_mutants_of_the_repaired_system_are_found(store: Path) -> None:
     repair(store)
     searched = powercut(store, "mutants")
     assert searched.returncode == 0, searched.stdout + searched.stderr
-    assert searched.stdout.count(" found ") == 2
+    assert len(FOUND.findall(searched.stdout)) == 2
+    assert FOUND.findall(searched.stdout) == FOUND.findall(page("mutants.md"))
 
 
 def test_a_hypothesis_machine_finds_the_bug_inside_a_rule(store: Path) -> None:
