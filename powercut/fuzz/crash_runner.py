@@ -182,7 +182,7 @@ class CrashRunner:
             if not self.faults.on:
                 raise UnreadableAfterCrash(
                     "recovery fails, and no fault is in force", raised=repr(failure)
-                )
+                ) from failure
             if not isinstance(failure, self.target.refusals):
                 raise UnreadableAfterCrash(
                     "recovery fails under a fault, and not by a refusal", raised=repr(failure)

@@ -29,7 +29,8 @@ from powercut.fuzz.run_log import (
     name_of,
 )
 from powercut.fuzz.tally import Tally
-from powercut.fuzz.target import MakeTarget
+from powercut.fuzz.target import FirstStartFailed, MakeTarget
+from powercut.place import Stack
 from sim.choices import Choices, Chosen, Diverged, PlainChoices, RecordingChoices, ReplayChoices
 from sim.disk.crash.persistence import POSIX, PersistenceModel
 from sim.errors import HarnessError
@@ -83,7 +84,21 @@ class TargetRun:
         self._by_name = {kind.name: kind for kind in self.kinds}
         self._proposal: tuple[Action, list[Chosen]] | None = None
         with SANDBOX:
+            self._start()
+
+    def _start(self) -> None:
+        """Start the first lifetime; raise ``FirstStartFailed`` if the target fails."""
+        try:
             self.crash_runner.boot()
+        except HarnessError:
+            raise
+        except Exception as failure:
+            place = Stack().raised_at((failure.__cause__ or failure).__traceback__)
+            at = f", at {place.where} in {place.function}" if place is not None else ""
+            raise FirstStartFailed(
+                f"target {self.target.tag!r} fails at its first start, before any crash: "
+                f"{type(failure).__name__}: {failure}{at}"
+            ) from failure
 
     @property
     def features(self) -> Mapping[str, int]:

@@ -158,6 +158,45 @@ def test_mistake_in_a_workload_is_one_sentence(
     assert result.stderr.count("\n") == 1
 
 
+TARGET = """
+from tests.unit.fuzz.saved_file import SavedFileTarget, save
+
+class Target(SavedFileTarget):
+    def {method}(self, *_):
+        raise ValueError("no server")
+
+def target():
+    return Target("own", save)
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "sentence"),
+    [
+        (
+            "recover",
+            (
+                "UnreadableAfterCrash: recovery fails, and no fault is in force "
+                "(raised=\"ValueError('no server')\")"
+            ),
+        ),
+        ("check_recovered", "ValueError: no server"),
+    ],
+)
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_target_that_cannot_start_is_refused(
+    method: str, sentence: str, processes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"target_that_fails_in_{method}"
+    monkeypatch.syspath_prepend(".")
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    Path(f"{name}.py").write_text(TARGET.format(method=method), encoding="ascii")
+    assert refused("run", f"{name}:target", "--examples", "2", "-n", processes) == (
+        f"target '{name}:target' fails at its first start, before any crash: {sentence}, "
+        f"at {name}.py:6 in Target.{method}"
+    )
+
+
 def test_file_in_place_of_a_module_is_refused_with_the_module(project: Path) -> None:
     Path("store.py").touch()
     assert refused("explore", "store.py:save") == (
