@@ -54,12 +54,18 @@ def list_records(root: str, as_json: bool) -> None:
         else:
             names = ("executionId", "createdUtcIso", "status", "agent", "response")
             echo_table(names, [[str(row[name]) for name in names] for row in rows])
-        damaged += map(str, store.damaged_packs())
+        _add_packs(store, damaged, newer)
         _leave_with(damaged, newer)
 
 
+def _add_packs(store: OfflineRecords, damaged: list[str], newer: list[str]) -> None:
+    """Add an error for each pack that is damaged or of a newer version."""
+    for error in store.unreadable_packs():
+        (newer if isinstance(error, NewerFormat) else damaged).append(str(error))
+
+
 def _leave_with(damaged: Sequence[str], newer: Sequence[str]) -> None:
-    """End with an error if there are damaged records, or records of a newer version."""
+    """End with an error if there is damage, or a file of a newer version."""
     if damaged or newer:
         leave(FOUND if damaged else USAGE, *damaged, *newer)
 
@@ -110,8 +116,10 @@ def verify(root: str, execution_ids: tuple[str, ...]) -> None:
     """
     with reporting(root):
         store = records_of(root)
-        problems = [] if execution_ids else list(_log_problems(store))
-        newer: list[str] = []
+        problems, newer = list[str](), list[str]()
+        if not execution_ids:
+            problems += _log_problems(store)
+            _add_packs(store, problems, newer)
         for execution_id in execution_ids or store.list_all():
             try:
                 click.echo(f"{execution_id}  {_verdict(store.load(execution_id))}")
@@ -140,7 +148,6 @@ def _log_problems(store: OfflineRecords) -> Iterator[str]:
     for first, last in report.missing:
         yield f"the log: entries {first} to {last} are missing"
     yield from report.findings
-    yield from map(str, store.damaged_packs())
 
 
 @records.command()

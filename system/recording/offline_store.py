@@ -43,7 +43,7 @@ class OfflineRecords:
         """Yield the ids of all records, sorted."""
         return iter(sorted({*self._files.list_all(), *self.log.executions.all()}))
 
-    def damaged_packs(self) -> Iterator[StorageError]:
+    def unreadable_packs(self) -> Iterator[StorageError]:
         """Yield an error for each pack of records that is damaged or of a later version."""
         yield from self._files.packs.problems()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from system.cli import cli
 from system.host import real_host
@@ -18,48 +18,11 @@ from system.recording.open_recording import open_recording
 from system.recording.records.record import ExecutionRecord
 from system.recording.stores.file_store import FileExecutionStore
 from system.recording.stores.record_file import encode_record
-from system.recording.wal.format import SegmentHeader
 from system.recording.wal_store import WalExecutionRecorder
 from system.runtime import Runtime
+from tests.unit.recording.command_root import invoke, team
 from tests.unit.recording.executions import ENVELOPE, EVENTS, finished, record_events, run
-from tests.unit.recording.test_wal_cases import files_below
 from tests.unit.system.agents.fake_provider import FakeProvider
-
-
-async def team(root: Path, *, kill: bool = False) -> list[str]:
-    """Run two turns on a root, the first of which fails once; return the execution ids."""
-    runtime = await Runtime.open(real_host(str(root)), {"scripted": FakeProvider()})
-    ada = await runtime.create_agent("Ada", "Answer.")
-    for text in ("one", "two"):
-        await runtime.send(ada, text)
-        await runtime.idle()
-    assert runtime.records is not None
-    ids = list(runtime.records.list_all())
-    if kill:
-        runtime._root.close()
-    else:
-        await runtime.close()
-    return ids
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    run(team(tmp_path))
-    return tmp_path
-
-
-@pytest.fixture
-def ids(root: Path) -> list[str]:
-    return list(FileExecutionStore(real_host(str(root))).list_all())
-
-
-def invoke(root: Path, *arguments: str) -> Result:
-    """Run a command on a root, which must not change."""
-    before = files_below(root)
-    result = CliRunner().invoke(cli, [*arguments, "--root", str(root)])
-    assert files_below(root) == before
-    assert result.exception is None or isinstance(result.exception, SystemExit)
-    return result
 
 
 def record_of(root: Path, execution_id: str) -> ExecutionRecord:
@@ -359,24 +322,6 @@ def test_executions_are_compared(root: Path, ids: list[str]) -> None:
     assert "events[3]: (missing) -> " in shorter.stdout
     longer = invoke(root, "diff", ids[0], run(interrupted(root)))
     assert "-> (missing)" in longer.stdout
-
-
-def test_a_record_of_a_newer_version_is_not_called_damaged(root: Path, ids: list[str]) -> None:
-    newer = replace(finished(), version=2).sealed()
-    (root / "records" / f"{newer.execution_id}.json").write_bytes(encode_record(newer))
-    result = invoke(root, "records", "verify")
-    assert f"{newer.execution_id}  of a newer version" in result.stdout
-    assert ("start the newer version" in result.stderr, result.exit_code) == (True, 2)
-    listed = invoke(root, "records", "list")
-    assert (" newer " in listed.stdout, listed.exit_code) == (True, 2)
-    (root / "records" / f"{ids[0]}.json").write_bytes(b"")
-    assert invoke(root, "records", "verify").exit_code == 1
-
-
-def test_a_later_version_of_the_log_is_a_mistake(root: Path) -> None:
-    (root / "wal" / "00000009.wal").write_bytes(SegmentHeader(1, 1, 2).encoded())
-    result = invoke(root, "records", "list")
-    assert ("start the newer version" in result.stderr, result.exit_code) == (True, 2)
 
 
 def test_an_interrupted_command_exits_with_130(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

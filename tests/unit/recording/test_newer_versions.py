@@ -1,0 +1,44 @@
+"""Files of a newer version of the runtime: the commands do not call them damaged."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from pathlib import Path
+from zlib import crc32
+
+from system.recording.stores.record_file import encode_record
+from system.recording.wal.format import SegmentHeader
+from tests.unit.recording.command_root import invoke
+from tests.unit.recording.executions import finished
+
+
+def test_a_record_of_a_newer_version(root: Path, ids: list[str]) -> None:
+    newer = replace(finished(), version=2).sealed()
+    (root / "records" / f"{newer.execution_id}.json").write_bytes(encode_record(newer))
+    result = invoke(root, "records", "verify")
+    assert f"{newer.execution_id}  of a newer version" in result.stdout
+    assert ("start the newer version" in result.stderr, result.exit_code) == (True, 2)
+    listed = invoke(root, "records", "list")
+    assert (" newer " in listed.stdout, listed.exit_code) == (True, 2)
+    (root / "records" / f"{ids[0]}.json").write_bytes(b"")
+    assert invoke(root, "records", "verify").exit_code == 1
+
+
+def test_a_pack_of_a_newer_version(root: Path) -> None:
+    trailer = struct.pack(">QI5sB", 0, 0, b"SYREC", 2)
+    pack = root / "records" / "00000009.pack"
+    pack.write_bytes(trailer + struct.pack(">I", crc32(trailer)))
+    for command in ("list", "verify"):
+        result = invoke(root, "records", command)
+        assert "00000009.pack" in result.stderr
+        assert "start the newer version" in result.stderr
+        assert result.exit_code == 2
+    pack.write_bytes(b"")
+    assert invoke(root, "records", "list").exit_code == 1
+
+
+def test_a_later_version_of_the_log_is_a_mistake(root: Path) -> None:
+    (root / "wal" / "00000009.wal").write_bytes(SegmentHeader(1, 1, 2).encoded())
+    result = invoke(root, "records", "list")
+    assert ("start the newer version" in result.stderr, result.exit_code) == (True, 2)
