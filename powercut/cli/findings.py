@@ -21,6 +21,7 @@ from powercut.fuzz.story import headline, story
 from powercut.fuzz.target import TargetEntry
 from powercut.fuzz.target_run import TargetRun
 from powercut.report.cause import by_cause, with_cause
+from sim.loop.sandbox import SANDBOX
 
 _Key: TypeAlias = tuple[str, FailureKind]
 _LEAST_SECONDS: Final = 0.1
@@ -118,7 +119,7 @@ class Findings:
         if self._share(left) < _LEAST_SECONDS:
             return found.finding
         status = self._console.status("reducing a failure")
-        with status if self._console.is_terminal else nullcontext():
+        with status if self._console.is_terminal else nullcontext(), SANDBOX.interruptible():
             finding = self._reduced(found, target, failing, left)
             share = self._share(left)
             return finding if share < _LEAST_SECONDS else with_cause(finding, share)

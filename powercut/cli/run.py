@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from traceback import format_exception
@@ -31,6 +31,7 @@ from powercut.report.campaign import CampaignReport, Goal, Outcome
 from powercut.report.closing_table import print_closing
 from sim.disk.crash.persistence import MODELS, POSIX, PersistenceModel, model_named
 from sim.errors import HarnessError
+from sim.loop.sandbox import SANDBOX
 
 _SECONDS: Final = 60
 _LONG: Final = ("nightly", "torture")
@@ -147,7 +148,7 @@ def command(**given: Unpack[Given]) -> None:
     scores, end = _fuzz(plan, given["processes"] or cores(), console, findings)
     fuzzing_seconds = time.monotonic() - started
     failure = end if isinstance(end, Exception) else None
-    has_result = any(map(_has_failed, scores)) or isinstance(failure, WorkerDied)
+    has_result = _any_failed(scores) or isinstance(failure, WorkerDied)
     if failure is not None and not has_result:
         raise failure
     if plan.corpus is not None and end is None:
@@ -252,18 +253,19 @@ def _fuzz(
     totals = {target.tag: Score(target) for target in plan.targets}
     with _progress(console, plan) as advance:
         try:
-            for score in scores(plan, processes, lambda: any(map(_has_failed, totals.values()))):
-                total = totals[score.target.tag]
-                total.add(score)
-                advance(score)
-                findings.report(total)
+            with SANDBOX.interruptible():
+                for score in scores(plan, processes, lambda: _any_failed(totals.values())):
+                    total = totals[score.target.tag]
+                    total.add(score)
+                    advance(score)
+                    findings.report(total)
         except (KeyboardInterrupt, Exception) as end:  # noqa: BLE001 - first report the findings
             return tuple(totals.values()), end
     return tuple(totals.values()), None
 
 
-def _has_failed(score: Score) -> bool:
-    return score.failed > 0
+def _any_failed(totals: Iterable[Score]) -> bool:
+    return any(total.failed for total in totals)
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.disk import Disk
 from sim.errors import HarnessError
+from sim.loop.sandbox import SANDBOX
 
 Check: TypeAlias = Callable[[Process, Known], None]
 
@@ -78,6 +79,10 @@ class Judge:
 
     def explore(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration:
         """Check every crash of a recorded workload under ``model``."""
+        with SANDBOX.interruptible():
+            return self._explored(workload, model)
+
+    def _explored(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration:
         engine = self.limits.engine
         if engine == Engine.LAZY:
             return self._lazily(workload, model) or self._built(workload, model)

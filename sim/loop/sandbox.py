@@ -124,12 +124,29 @@ class Sandbox:
         self._depth -= 1
         if self._depth:
             return
-        self.thread = 0
-        _put(self._originals, self._namespaces)
-        type.__setattr__(random.Random, "seed", _REAL_SEED)
+        self._restore()
         escape, self._escape = self._escape, None
         if escape is not None and escape is not failure:
             raise escape
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Leave the sandbox after an interrupt of the block, which is outside of the sandbox.
+
+        A signal may raise ``KeyboardInterrupt`` while the sandbox is entered or left, and then a
+        ``with`` statement does not leave it.
+        """
+        try:
+            yield
+        except KeyboardInterrupt:
+            self._depth, self.is_routed, self._escape = 0, False, None
+            self._restore()
+            raise
+
+    def _restore(self) -> None:
+        self.thread = 0
+        _put(self._originals, self._namespaces)
+        type.__setattr__(random.Random, "seed", _REAL_SEED)
 
     def check(self, call: str) -> None:
         """Raise ``EscapedSimulation`` if the sandbox is active and the caller not allowed."""

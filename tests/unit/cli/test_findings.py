@@ -23,6 +23,7 @@ from powercut.fuzz.reproducer import FAILURES
 from powercut.fuzz.target import TargetEntry
 from powercut.fuzz.target_run import TargetRun
 from sim.disk.crash.persistence import POSIX
+from sim.loop.sandbox import SANDBOX
 from tests.meta.source_tree import run_python
 from tests.unit.cli.command_line import CARELESS, json_of, powercut, write_project
 
@@ -161,6 +162,22 @@ def test_failure_of_the_harness_is_shown_below_the_findings(
     assert result.exit_code == ExitCode.VIOLATION
     assert "FAILED  " in result.stderr
     assert "ValueError: a wheel came off" in result.stderr
+    assert json_of(result)["failures"]
+
+
+def test_an_interrupt_inside_of_a_simulated_world_is_an_interrupt(
+    score: Score, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> Iterator[Score]:
+        yield score
+        # The signal came before the first statement of the block.
+        SANDBOX.__enter__()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("powercut.cli.run.scores", interrupted)
+    result = powercut("run", "saved-file", "--json", "-")
+    assert result.exit_code == ExitCode.INTERRUPTED
+    assert "FAILED  " in result.stderr
     assert json_of(result)["failures"]
 
 

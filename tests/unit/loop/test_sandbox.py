@@ -178,3 +178,17 @@ def test_other_threads_are_not_affected() -> None:
         assert done.wait(10)
     thread.join()
     assert len(times) == 1
+
+
+def test_an_interrupt_while_it_is_entered_leaves_it() -> None:
+    def interrupted() -> None:
+        # A signal comes behind the last statement of this call.
+        SANDBOX.__enter__()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), SANDBOX.interruptible():
+        interrupted()
+    assert time.time() > 0
+    assert random.Random() is not None
+    with pytest.raises(EscapedSimulation), SANDBOX:
+        time.time()
