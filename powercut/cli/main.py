@@ -35,6 +35,8 @@ _ABOUT = {
 _MODULES = {"try": "try_program"}
 """The modules of commands whose name no module can have."""
 
+_REPEATED_AFTER_S = 0.01
+
 
 class Commands(click.Group):
     """The commands of ``powercut.cli``, each in the module of its name."""
@@ -120,8 +122,18 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def _repeat_interrupt(ignored: sys.UnraisableHookArgs) -> None:
+    """Interrupt again if Python has ignored an interrupt, as it does in a ``__del__``."""
+    if ignored.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(ignored)
+        return
+    signal.signal(signal.SIGALRM, _interrupt)
+    signal.setitimer(signal.ITIMER_REAL, _REPEATED_AFTER_S)
+
+
 def main() -> None:
     """Run the command line of this process, and exit."""
+    sys.unraisablehook = _repeat_interrupt
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # Output of the system under test may not fit the terminal's encoding.

@@ -88,3 +88,29 @@ def test_tags_of_a_malformed_project_are_not_completed(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.powercut]\nsead = 1", "utf-8")
     ran = run_python("-m", "powercut", environment=completion("powercut run e"), cwd=tmp_path)
     assert (ran.stdout.strip(), ran.stderr) == ("", "")
+
+
+IGNORED_INTERRUPT = """
+import os, signal, time
+import powercut.cli.main as line
+
+class Dropped:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0)
+
+def command(prog_name):
+    Dropped()
+    try:
+        time.sleep(20)
+    except KeyboardInterrupt:
+        print("interrupted")
+
+line.cli = command
+line.main()
+"""
+
+
+def test_an_interrupt_that_python_ignores_is_repeated() -> None:
+    ran = run_python("-c", IGNORED_INTERRUPT)
+    assert (ran.stdout, ran.stderr, ran.returncode) == ("interrupted\n", "", 0)
