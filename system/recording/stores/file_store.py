@@ -71,6 +71,7 @@ class FileExecutionStore:
             # The log creates the directory too, and may not have synced it yet.
             with raising_storage_full(self.base_path):
                 make_durable_directory(self._host.files, self.base_path)
+                self._make_scratch()
             self._is_durable = True
         if self._is_name_in_doubt:
             self.sync()
@@ -85,6 +86,12 @@ class FileExecutionStore:
         self._note(record)
         self.sync()
         return path
+
+    def _make_scratch(self) -> None:
+        """Make the directory of temporary files, which a power cut may have removed."""
+        files, scratch = self._host.files, self._scratch
+        if scratch is not None and files.kind(scratch) is not FileKind.DIRECTORY:
+            files.mkdir(scratch)
 
     def write_pack(self, number: int, executions: Iterable[Packable]) -> None:
         """Write executions into one new pack, whose name is durable after ``sync``.

@@ -34,6 +34,13 @@ def test_a_record_is_saved_durably_with_its_directory(bench: Bench) -> None:
     assert list(FileExecutionStore(bench.host, "none").list_all()) == []
 
 
+def test_a_missing_directory_of_temporary_files_is_made(bench: Bench, tmp_path: Path) -> None:
+    store = FileExecutionStore(bench.host, scratch="snapshots")
+    store.save(finished())
+    assert FileExecutionStore(bench.host, scratch="snapshots").load(ID) == finished()
+    assert [*(tmp_path / "snapshots").iterdir()] == []
+
+
 def test_a_compressed_record_is_served_like_any_other(bench: Bench) -> None:
     store = FileExecutionStore(bench.host, compressed=True)
     assert store.save(finished()) == f"records/{ID}.json.gz"
