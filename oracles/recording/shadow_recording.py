@@ -258,7 +258,10 @@ class ShadowRecording:
                 continue
             execution.facts = facts
             for fact in facts:
-                fact.safety, fact.live = Safety.DURABLE, not execution.damaged
+                fact.live = not execution.damaged
+                # The record of a damaged execution does not show whether a refused fact survived.
+                if fact.live or fact.safety is not Safety.DOUBTFUL:
+                    fact.safety = Safety.DURABLE
             execution.ended = True
             if record is not None:
                 execution.invalidated = [record.invalidated]

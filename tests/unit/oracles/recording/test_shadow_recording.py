@@ -253,6 +253,22 @@ def test_damage_is_excused_if_it_is_reported_and_nothing_wrong_is_served() -> No
     assert raised_by(lambda: shadow.check(ONE, seen(FINAL, reason=None))) is UnearnedReplay
 
 
+@pytest.mark.parametrize("is_refused", [True, False])
+def test_a_refused_mark_is_not_set_by_damage(is_refused: bool) -> None:
+    shadow = started()
+    add(shadow, FIRST)
+    mark = shadow.begin(ONE, FactKind.REASON, "not pure", b"")
+    if not is_refused:
+        shadow.written(mark)
+    end(shadow)
+    shadow.barrier()
+    shadow.settle({}, kept=False, excused=[ONE])
+    if is_refused:
+        shadow.check(ONE, WHOLE)
+    else:
+        assert raised_by(lambda: shadow.check(ONE, WHOLE)) is UnearnedReplay
+
+
 def test_a_record_that_the_store_calls_damaged_is_reported_by_that() -> None:
     durable().settle({ONE: None}, kept=False, excused=[ONE], reported=False)
     damaged = seen(FINAL, reason=CORRUPTED)
