@@ -148,8 +148,9 @@ class RecordingTarget(RecorderTarget):
         doubtful = not self._shadow.settled
         kept = not self._faulty and self._losses == self._count_losses()
         happened = self._shadow.settle(
-            seen, kept=kept, excused=self._excused(), reported=self._is_reported()
-        )
+            seen, kept=kept, excused=self._excused(), reported=self._is_reported(),
+            hidden=bool(self._families),
+        )  # fmt: skip
         if doubtful:
             self.marks.reach(IN_FLIGHT_KEPT if happened else IN_FLIGHT_LOST)
         self._check_report(doubtful=doubtful or not kept)

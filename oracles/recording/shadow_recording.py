@@ -179,15 +179,22 @@ class ShadowRecording:
         self._check_right(execution_id, execution, record)
 
     def settle(
-        self, seen: Seen, *, kept: bool, excused: Container[str] = (), reported: bool = True
+        self,
+        seen: Seen,
+        *,
+        kept: bool,
+        excused: Container[str] = (),
+        reported: bool = True,
+        hidden: bool = False,
     ) -> bool:
         """Compare with the store after a recovery, and decide every doubtful fact.
 
         ``kept``: no power cut and no fault can have lost facts whose calls had returned. Of the
         ``excused`` executions silent damage may have destroyed anything, if it is ``reported``.
+        If it may have ``hidden`` records, that of a start under way may appear later.
         Returns whether a fact that was not acknowledged survived.
         """
-        self._adopt(seen)
+        self._adopt(seen, hidden=hidden)
         shown: dict[int, list[Fact]] = {}
         for execution_id, execution in self.executions.items():
             record = seen.get(execution_id)
@@ -214,7 +221,7 @@ class ShadowRecording:
         self._check_order(shown, excused)
         return self._decide(seen, shown)
 
-    def _adopt(self, seen: Seen) -> None:
+    def _adopt(self, seen: Seen, *, hidden: bool) -> None:
         """Find the ids of the executions whose start was under way."""
         for execution_id, record in seen.items():
             if execution_id in self.executions:
@@ -226,7 +233,7 @@ class ShadowRecording:
                     break
             else:
                 raise Phantom("a record exists that was never started", record=record)
-        if None not in seen.values():
+        if None not in seen.values() and not hidden:
             # A record that cannot be read now may be that of a start under way.
             self._starting.clear()
 

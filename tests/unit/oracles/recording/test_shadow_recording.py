@@ -285,6 +285,17 @@ def test_an_unsafe_execution_that_damage_hides_may_come_back() -> None:
     assert raised_by(lambda: gone.settle({ONE: seen()}, kept=False)) is Phantom
 
 
+@pytest.mark.parametrize("hidden", [True, False])
+def test_the_record_of_a_start_under_way_may_appear_after_damage_hid_it(hidden: bool) -> None:
+    shadow = ShadowRecording()
+    shadow.begin_start(ONE.encode(), CLASS)
+    shadow.settle({}, kept=False, hidden=hidden)
+    if hidden:
+        shadow.settle({ONE: seen()}, kept=False)
+    else:
+        assert raised_by(lambda: shadow.settle({ONE: seen()}, kept=False)) is Phantom
+
+
 @pytest.mark.parametrize(("digits", "is_in"), [("7fffffff", True), ("80000000", False)])
 def test_the_id_decides_about_a_sample(digits: str, is_in: bool) -> None:
     assert is_sampled(f"exec-{digits}{0:08x}", 0.5) is is_in
