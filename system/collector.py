@@ -236,7 +236,7 @@ class Collector:
         record = agent.log.record
         return (
             agent.history.termination_logged
-            and not (agent.log.is_behind or agent.schedule.tasks())
+            and not (agent.log.is_behind or agent.work.tasks())
             and record is not None
             and record.state is SessionState.TERMINATED
         )

@@ -259,7 +259,7 @@ class Runtime:
         """
         orchestrator = self._open()
         agent = self._living(agent_id)
-        async with agent.schedule.turn:
+        async with agent.work.turn:
             self._living(agent_id)
             if children := orchestrator.tree.dependants(agent_id):
                 raise HasChildren(orchestrator.tree.names[agent_id], ", ".join(children))
@@ -306,7 +306,7 @@ class Runtime:
         """Return when no agent takes a turn or retries; future triggers are not waited for."""
         agents = self._orchestrator.agents
         while busy := [
-            *(task for agent in agents.values() for task in agent.schedule.tasks()),
+            *(task for agent in agents.values() for task in agent.work.tasks()),
             *self._orchestrator.activities.tasks(),
             *self._feeder.tasks(),
         ]:

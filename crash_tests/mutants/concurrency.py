@@ -53,7 +53,7 @@ agent_ends_during_its_turn = Mutant(
         SourcePatch(
             "system.runtime",
             """
-            async with agent.schedule.turn:
+            async with agent.work.turn:
                 self._living(agent_id)
                 if children := orchestrator.tree.dependants(agent_id):
                     raise HasChildren(orchestrator.tree.names[agent_id], ", ".join(children))
@@ -79,10 +79,10 @@ end_is_not_checked_again = Mutant(
         SourcePatch(
             "system.runtime",
             """
-            async with agent.schedule.turn:
+            async with agent.work.turn:
                 self._living(agent_id)
             """,
-            "async with agent.schedule.turn:",
+            "async with agent.work.turn:",
         ),
     ),
     tests=(

@@ -105,12 +105,12 @@ refused_lines_are_not_retried = Mutant(
             "system.agents.dispatcher",
             """
             except (OSError, StorageError, RuntimeRefused) as refused:
-                schedule.trouble = str(refused)
+                work.trouble = str(refused)
             else:
             """,
             """
             except (OSError, StorageError, RuntimeRefused) as refused:
-                schedule.trouble = str(refused)
+                work.trouble = str(refused)
                 return
             else:
             """,

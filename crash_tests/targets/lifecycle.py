@@ -215,7 +215,7 @@ class LifecycleTarget(AgentsTarget):
         at_work += [
             f"a lock of {agent.name()}"
             for agent in orchestrator.agents.values()
-            if agent.schedule.turn.locked() or agent.log.lock.locked() or agent.log.is_behind
+            if agent.work.turn.locked() or agent.log.lock.locked() or agent.log.is_behind
         ]
         return Registries(
             handlers={agent.agent_id: agent.session_id for agent in agents},

@@ -1,4 +1,4 @@
-"""One agent: its identity, the state of its session, its log and its schedule."""
+"""One agent: its identity, the state of its session, its log and its work."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from system.agents.agent_log import AgentLog
+from system.agents.agent_work import AgentWork
 from system.agents.history import History
-from system.agents.schedule import Schedule
 from system.agents.turn_work import TaskProgress
 from system.durable.task import FINAL, TaskStatus
 from system.ports import Host, Json
@@ -49,7 +49,7 @@ class Agent:
         self.session_id: Final = session_id
         self.history: Final = history
         self.log: Final = AgentLog(host, store, agent_id, session_id, path, framing, history)
-        self.schedule: Final = Schedule()
+        self.work: Final = AgentWork()
         self.applied = 0
         self.tasks: Final[dict[str, KnownTask]] = {}
 

@@ -279,7 +279,7 @@ class Dispatcher:
         try:
             await agent.log.write_queue()
         except (OSError, StorageError) as refused:
-            agent.schedule.trouble = str(refused)
+            agent.work.trouble = str(refused)
             self._retry_later(agent)
         except UnknownAgent:
             await self._bounce(agent)
@@ -304,27 +304,27 @@ class Dispatcher:
         await self.dispatch()
 
     def _retry_later(self, agent: Agent) -> None:
-        retry = agent.schedule.retry
+        retry = agent.work.retry
         if retry.task is None and not agent.log.stopped and not self.orchestrator.closing:
             retry.begin(self.orchestrator.task(self._retry(agent), f"dispatch {agent.name()}"))
 
     async def _retry(self, agent: Agent) -> None:
-        log, schedule = agent.log, agent.schedule
+        log, work = agent.log, agent.work
         pause_ns = SECOND_NS
         try:
             while log.is_behind and not log.stopped and agent.alive:
-                await schedule.retry.pause(self.orchestrator.host.clock, pause_ns)
+                await work.retry.pause(self.orchestrator.host.clock, pause_ns)
                 pause_ns = min(2 * pause_ns, LONGEST_PAUSE_NS)
                 try:
                     await log.write_queue()
                 except (OSError, StorageError, RuntimeRefused) as refused:
-                    schedule.trouble = str(refused)
+                    work.trouble = str(refused)
                 else:
-                    schedule.trouble = ""
+                    work.trouble = ""
                 if self.orchestrator.closing:
                     return
         finally:
-            schedule.retry.end()
+            work.retry.end()
         if not agent.alive:
             await self._bounce(agent)
         await self.orchestrator.wake_or_park(agent)

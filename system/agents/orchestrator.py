@@ -125,7 +125,7 @@ class Orchestrator:
         """Start the task that takes the agent's turns, unless it runs or has nothing to do."""
         if self.take_turns is None or self.closing:
             return
-        turns = agent.schedule.turns
+        turns = agent.work.turns
         if turns.task is not None or agent.agent_id == USER:
             return
         if agent.runnable or self.has_due_trigger(agent):
@@ -134,7 +134,7 @@ class Orchestrator:
     async def wake_or_park(self, agent: Agent) -> None:
         """Wake an agent; if it has nothing to do, close the descriptor of its log."""
         self.wake(agent)
-        if agent.schedule.turns.task is None:
+        if agent.work.turns.task is None:
             await agent.log.park()
 
     async def _take_turns(self, agent: Agent) -> None:
@@ -142,7 +142,7 @@ class Orchestrator:
         try:
             await self.take_turns(agent)
         finally:
-            agent.schedule.turns.end()
+            agent.work.turns.end()
 
     def task(self, work: Coroutine[None, None, None], name: str) -> Task[None]:
         """Start a task; an exception that it raises is appended to ``failures``."""
@@ -158,12 +158,12 @@ class Orchestrator:
         """Cancel every task that only waits for a time; the others continue."""
         self.activities.stop()
         for agent in self.agents.values():
-            agent.schedule.cancel_pauses()
+            agent.work.cancel_pauses()
 
     def at_work(self) -> list[Task[None]]:
         """Return the tasks that take turns, dispatch or perform activities."""
         tasks = self.activities.tasks()
         for agent in self.agents.values():
-            tasks += agent.schedule.tasks()
+            tasks += agent.work.tasks()
         # A task that is cancelled before its first step never runs the code that removes it.
         return [task for task in tasks if not task.done()]

@@ -53,27 +53,27 @@ class Turns:
 
     async def take(self, agent: Agent) -> None:
         """Take turns as long as the agent is runnable; pause after each one that fails."""
-        orchestrator, schedule = self._orchestrator, agent.schedule
+        orchestrator, work = self._orchestrator, agent.work
         pause_ns = SECOND_NS
         while not orchestrator.closing:
             try:
-                async with schedule.turn:
+                async with work.turn:
                     if not (agent.runnable or orchestrator.has_due_trigger(agent)):
                         return
                     await self._take_one(agent, pause_ns)
                     await self._dispatcher.snapshots.take_if_due(agent)
                 await self._checkpoint_if_due()
             except (TurnFailed, ProviderError, OSError, StorageError) as failure:
-                schedule.trouble = str(failure)
+                work.trouble = str(failure)
                 await agent.log.park()
                 if not (agent.log.stopped or orchestrator.closing):
-                    await schedule.turns.pause(orchestrator.host.clock, pause_ns)
+                    await work.turns.pause(orchestrator.host.clock, pause_ns)
                 pause_ns = min(2 * pause_ns, LONGEST_PAUSE_NS)
             except RuntimeRefused:
                 await agent.log.park()
                 return
             else:
-                schedule.trouble = ""
+                work.trouble = ""
                 pause_ns = SECOND_NS
 
     async def _checkpoint_if_due(self) -> None:

@@ -66,7 +66,7 @@ def view_of(orchestrator: Orchestrator) -> RuntimeView:
                 node.agent_id, node.session_id, node.name, node.parent_id, agent.alive,
                 history.turn_count, tuple(history.last_turns), tuple(history.pending),
                 history.gated, history.permits, dict(history.metadata), agent.log.stopped,
-                agent.schedule.trouble, agent.schedule.turns.task is not None,
+                agent.work.trouble, agent.work.turns.task is not None,
             )
         )  # fmt: skip
     user, state = orchestrator.user, orchestrator.state

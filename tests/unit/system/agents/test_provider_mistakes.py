@@ -117,7 +117,7 @@ def test_the_end_of_the_task_that_asks_a_provider_is_no_mistake_of_it(call: str)
     room.run(room.runtime.suspend(ada))
     room.provider.hooks[call] = Event().wait
     room.say(ada, "hello")
-    turns = room.agent(ada).schedule.turns.task
+    turns = room.agent(ada).work.turns.task
     assert turns is not None
 
     turns.cancel()

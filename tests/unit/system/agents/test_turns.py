@@ -207,7 +207,7 @@ def test_an_agent_that_is_ended_while_it_waits_for_its_turn_takes_none() -> None
     held = asyncio.Event()
 
     async def hold() -> None:
-        async with room.agent(ada).schedule.turn:
+        async with room.agent(ada).work.turn:
             await held.wait()
             ended: JsonObject = {"agent_id": ada, "reason": "operator", "returned": []}
             await room.agent(ada).log.commit(lambda: [(event.AGENT_TERMINATED, ended)])

@@ -45,8 +45,8 @@ class BackgroundWork:
             self.task.cancel()
 
 
-class Schedule:
-    """The scheduling state of one agent.
+class AgentWork:
+    """Both kinds of background work of one agent.
 
     ``turns`` takes its turns, ``retry`` writes lines that the disk has refused. ``turn`` is
     locked while a turn, or the agent's end by the operator, is under way. ``trouble`` is the
