@@ -1,8 +1,9 @@
 """Pass 7: keep the promises to ``state.db``, then give back or end interrupted work.
 
 All of it is one transaction. A root without a database gets one now if a line promises something
-to it, or if an older root has reminders, which were promises to its own logs. ``root.json`` names
-a new database after that transaction; after a crash before that, the pass is repeated.
+to it, or if an older root has reminders, which were promises to its own logs: the specification of
+durable work demands that this pass emits all active reminders of a root of format 1. ``root.json``
+names a new database after that transaction; after a crash before that, the pass is repeated.
 """
 
 from __future__ import annotations
