@@ -141,7 +141,7 @@ class SimulatedLoop(RefusingLoop):
         try:
             _set_running_loop(self)
             sys.set_asyncgen_hooks(self._generators.started, self._generators.dropped)
-            with SANDBOX:
+            with SANDBOX.interruptible(), SANDBOX:
                 return self._steps(until, limit_ns)
         finally:
             sys.set_asyncgen_hooks(*hooks)
@@ -364,7 +364,7 @@ class SimulatedLoop(RefusingLoop):
             running = _get_running_loop()
             _set_running_loop(self)
             try:
-                with SANDBOX:
+                with SANDBOX.interruptible(), SANDBOX:
                     abandon(tasks, generators)
             finally:
                 _set_running_loop(running)

@@ -88,7 +88,7 @@ class Sandbox:
 
     __slots__ = (
         "_depth", "_escape", "_hooked", "_namespaces", "_originals", "_replacements",
-        "_surveyed", "is_routed", "thread",
+        "_surveyed", "_unraisablehook", "is_routed", "thread",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -98,6 +98,7 @@ class Sandbox:
         self._escape: EscapedSimulation | None = None
         self._surveyed = 0, ""
         self._hooked = False
+        self._unraisablehook = sys.unraisablehook
         # Three columns: a namespace, and by name its originals and their replacements.
         self._namespaces: list[dict[str, Any]] = []
         self._originals: list[dict[str, Any]] = []
@@ -111,6 +112,7 @@ class Sandbox:
             self._survey()
         self._escape = None
         self.thread = _thread.get_ident()
+        self._unraisablehook, sys.unraisablehook = sys.unraisablehook, self._report_ignored
         _put(self._replacements, self._namespaces)
         type.__setattr__(random.Random, "seed", _seed)
 
@@ -131,22 +133,32 @@ class Sandbox:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Leave the sandbox after an interrupt of the block, which is outside of the sandbox.
+        """After an interrupt of the block, leave the sandbox as often as the block entered it.
 
         A signal may raise ``KeyboardInterrupt`` while the sandbox is entered or left, and then a
         ``with`` statement does not leave it.
         """
+        depth = self._depth
         try:
             yield
         except KeyboardInterrupt:
-            self._depth, self.is_routed, self._escape = 0, False, None
-            self._restore()
+            self._depth = depth
+            if not depth:
+                self.is_routed, self._escape = False, None
+                self._restore()
             raise
 
     def _restore(self) -> None:
         self.thread = 0
+        if sys.unraisablehook == self._report_ignored:
+            sys.unraisablehook = self._unraisablehook
         _put(self._originals, self._namespaces)
         type.__setattr__(random.Random, "seed", _REAL_SEED)
+
+    def _report_ignored(self, ignored: sys.UnraisableHookArgs) -> None:
+        """Let Python report an exception that it ignores: to do so, it reads the source."""
+        with self.suspended():
+            self._unraisablehook(ignored)
 
     def check(self, call: str) -> None:
         """Raise ``EscapedSimulation`` if the sandbox is active and the caller not allowed."""

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import date, datetime
 from importlib import import_module
@@ -20,7 +21,8 @@ from types import ModuleType
 import pytest
 
 from sim.errors import EscapedSimulation, SimulatedCrash
-from sim.loop.sandbox import SANDBOX
+from sim.loop.event_loop import SimulatedLoop
+from sim.loop.sandbox import SANDBOX, Sandbox
 from tests.unit.loop.loops import new_loop
 
 # A module of a program: names that it imported under its own names are replaced as well.
@@ -180,15 +182,60 @@ def test_other_threads_are_not_affected() -> None:
     assert len(times) == 1
 
 
-def test_an_interrupt_while_it_is_entered_leaves_it() -> None:
-    def interrupted() -> None:
-        # A signal comes behind the last statement of this call.
-        SANDBOX.__enter__()
-        raise KeyboardInterrupt
+_enter = Sandbox.__enter__
 
+
+def _interrupted(sandbox: Sandbox = SANDBOX) -> None:
+    _enter(sandbox)
+    # A signal comes behind the last statement of that call.
+    raise KeyboardInterrupt
+
+
+def test_an_interrupt_while_it_is_entered_leaves_it() -> None:
     with pytest.raises(KeyboardInterrupt), SANDBOX.interruptible():
-        interrupted()
+        _interrupted()
     assert time.time() > 0
     assert random.Random() is not None
     with pytest.raises(EscapedSimulation), SANDBOX:
         time.time()
+
+
+def test_an_interrupt_while_it_is_entered_again_leaves_it_once() -> None:
+    def interrupted_inside() -> None:
+        with pytest.raises(KeyboardInterrupt), SANDBOX.interruptible():
+            _interrupted()
+        time.time()
+
+    with pytest.raises(EscapedSimulation), SANDBOX:
+        interrupted_inside()
+    assert time.time() > 0
+
+
+@pytest.mark.parametrize("call", [SimulatedLoop.run_until_idle, SimulatedLoop.close])
+def test_an_interrupt_while_a_loop_enters_it_leaves_it(
+    call: Callable[[SimulatedLoop], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = new_loop()
+    loop.create_task(asyncio.sleep(1))
+    loop.run_until_idle()
+    with monkeypatch.context() as patched:
+        patched.setattr(Sandbox, "__enter__", _interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            call(loop)
+    assert time.time() > 0
+
+
+class Failing:
+    def __del__(self) -> None:
+        raise ValueError("in a finalizer")
+
+
+def test_the_report_of_an_exception_that_python_ignores_is_no_escape(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # That of Python reads the source, and no frame shows that it does.
+    monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
+    with SANDBOX:
+        Failing()
+    assert 'raise ValueError("in a finalizer")' in capfd.readouterr().err
+    assert sys.unraisablehook is sys.__unraisablehook__
