@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from statistics import median
 from time import perf_counter
 from typing import Final, NamedTuple
@@ -73,7 +72,7 @@ def _in_back_off(store: DurableStore) -> None:
     def delay(transaction: Transaction) -> None:
         for number, trigger in TRIGGERS.select(transaction, "1"):
             assert not isinstance(trigger, Exception)
-            waiting = replace(trigger, not_before=FAR, due_at=FAR, attempts=1)
+            waiting = trigger._replace(not_before=FAR, due_at=FAR, attempts=1)
             TRIGGERS.update(transaction, waiting)
             store.stores.queue.add(waiting, number)
 

@@ -54,7 +54,7 @@ old_activity_is_repeated = Mutant(
             """
                 raise KeyReused(intent.key, found.action)
             if found.status is ActivityStatus.DONE and found.updated_at < transaction.now - 600:
-                found = replace(found, status=ActivityStatus.INTENT, attempts=0)
+                found = found._replace(status=ActivityStatus.INTENT, attempts=0)
                 self._update(transaction, found)
             return found
             """,

@@ -149,10 +149,10 @@ pause_moves_the_time = Mutant(
     (
         SourcePatch(
             "system.durable.trigger_store",
-            "waiting = replace(trigger, not_before=not_before, reason=reason)",
+            "waiting = trigger._replace(not_before=not_before, reason=reason)",
             """
-            waiting = replace(
-                trigger, not_before=not_before, fire_at=not_before, reason=reason
+            waiting = trigger._replace(
+                not_before=not_before, fire_at=not_before, reason=reason
             )
             """,
         ),
@@ -172,7 +172,7 @@ reclaim_counts_an_attempt = Mutant(
             """,
             """
             else:
-                self._wait(transaction, replace(trigger, attempts=trigger.attempts + 1))
+                self._wait(transaction, trigger._replace(attempts=trigger.attempts + 1))
             """,
         ),
     ),
@@ -263,7 +263,7 @@ dead_trigger_retries_itself = Mutant(
             """,
             """
             if status is TriggerStatus.DEAD:
-                retried = replace(trigger, attempts=0, resolution=Resolution.RETRIED.value)
+                retried = trigger._replace(attempts=0, resolution=Resolution.RETRIED.value)
                 return self._wait(transaction, retried)
             TRIGGERS.update(transaction, stopped)
             release_keys(transaction, trigger.id)

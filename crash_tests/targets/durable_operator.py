@@ -97,15 +97,15 @@ class DurableOperator(DurableTriggers):
         )  # fmt: skip
         possible: list[NominalTimes]
         if arguments["period"] in CRON:
-            spec = replace(spec, zone=CRON[spec.spec])
+            spec = spec._replace(zone=CRON[spec.spec])
             possible = [CronTimes(spec.spec, spec.zone)]
         elif arguments["period"]:
-            spec = replace(spec, kind="every")
+            spec = spec._replace(kind="every")
             moments = sorted({round(now), round(now + 0.01)})
             possible = [Periodic(each, int(spec.spec)) for each in moments]
         else:
             moment = int(now) + 100
-            spec = replace(spec, kind="once", spec=datetime.fromtimestamp(moment, UTC).isoformat())
+            spec = spec._replace(kind="once", spec=datetime.fromtimestamp(moment, UTC).isoformat())
             possible = [OneTime(moment)]
         after = [
             armed(

@@ -78,7 +78,7 @@ class DurableTriggers(DurableStore):
             return self._emit_again(plain[-1], session)
         name, spec, expected = self._new(kind, session, int(str(arguments["slot"])))
         fire_at = self._now() + int(str(arguments["delay"]))
-        spec, expected = replace(spec, fire_at=fire_at), replace(expected, fire_at=fire_at)
+        spec, expected = spec._replace(fire_at=fire_at), replace(expected, fire_at=fire_at)
         now, state = self._now(), self._shadow.state
         holder = state.holder(spec.key, now)
         if holder != state.holder(spec.key, now + 1):
@@ -236,7 +236,7 @@ class DurableTriggers(DurableStore):
         if kind:
             name, spec, expected = self._new(kind, session, 0)
             fire_at = now + 1_000
-            spec, expected = replace(spec, fire_at=fire_at), replace(expected, fire_at=fire_at)
+            spec, expected = spec._replace(fire_at=fire_at), replace(expected, fire_at=fire_at)
             promises = replace(promises, emitted=((name, spec),))
             if state.holder(spec.key, now) is None:
                 state = state.emitted(name, expected, now)

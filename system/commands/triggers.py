@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -53,7 +52,7 @@ def show(root: str, trigger_id: str) -> None:
 
     with reporting(root), durable_root(root) as opened:
         trigger = opened.state.transact(read)
-        members = asdict(trigger)
+        members = trigger._asdict()
         del members["payload_json"]
         echo_json({**members, "payload": trigger.payload})
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from system.durable.table import Table
 from system.ports import Action, Json, JsonObject, Performed, SideEffectClass
@@ -38,8 +38,7 @@ class Decision(StrEnum):
     """Perform it, even if that makes it happen twice."""
 
 
-@dataclass(frozen=True, slots=True)
-class Activity:
+class Activity(NamedTuple):
     """A row of ``activity_log``; times are seconds since 1970.
 
     ``decided_by`` names the person whose decision was recorded, also if it was ``again``.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from hashlib import sha256
 from typing import Final, assert_never, cast
 
@@ -101,7 +100,7 @@ class ActivityStore:
             if activity.status is not ActivityStatus.INTENT:
                 self._decide(transaction, activity)
                 return None
-        attempted = replace(activity, attempts=activity.attempts + 1, epoch=self._epoch)
+        attempted = activity._replace(attempts=activity.attempts + 1, epoch=self._epoch)
         self._update(transaction, attempted)
         return attempted
 
@@ -117,7 +116,7 @@ class ActivityStore:
             case Performed():
                 decided = _performed(activity, outcome)
             case Refused(reason):
-                decided = replace(activity, status=ActivityStatus.FAILED, reason=reason)
+                decided = activity._replace(status=ActivityStatus.FAILED, reason=reason)
             case Unknown(reason):
                 decided = self._doubted(transaction, activity, reason)
             case _:
@@ -140,7 +139,7 @@ class ActivityStore:
                     self._decide(transaction, decided)
                     continue
                 if activity.epoch is not None:
-                    self._update(transaction, replace(activity, epoch=None))
+                    self._update(transaction, activity._replace(epoch=None))
             to_perform.append(activity.idem_key)
         return to_perform
 
@@ -160,15 +159,15 @@ class ActivityStore:
             raise AlreadyDecided(f"activity {key!r}", f"{activity.status}{by_whom}")
         match decision:
             case Decision.PERFORMED:
-                decided = replace(
-                    activity, status=ActivityStatus.DONE, provider_ref=provider_ref,
+                decided = activity._replace(
+                    status=ActivityStatus.DONE, provider_ref=provider_ref,
                     result_json="null", decided_by=by,
                 )  # fmt: skip
             case Decision.NOT_PERFORMED:
-                decided = replace(activity, status=ActivityStatus.FAILED, decided_by=by)
+                decided = activity._replace(status=ActivityStatus.FAILED, decided_by=by)
             case Decision.AGAIN:
-                decided = replace(
-                    activity, status=ActivityStatus.INTENT, attempts=0, epoch=None, decided_by=by
+                decided = activity._replace(
+                    status=ActivityStatus.INTENT, attempts=0, epoch=None, decided_by=by
                 )
             case _:
                 assert_never(decision)
@@ -202,7 +201,7 @@ class ActivityStore:
             and transaction.now < activity.created_at + DEDUP_WINDOW_S
         )
         status = ActivityStatus.INTENT if is_repeatable else ActivityStatus.UNCERTAIN
-        return replace(activity, status=status, reason=reason, epoch=None)
+        return activity._replace(status=status, reason=reason, epoch=None)
 
     def _decide(self, transaction: Transaction, activity: Activity) -> Activity:
         """Record an activity after an attempt, and report its outcome if it has one.
@@ -211,7 +210,7 @@ class ActivityStore:
         """
         is_first = activity.decided_by is None
         if activity.status is not ActivityStatus.INTENT:
-            activity = replace(activity, decided_by=None)
+            activity = activity._replace(decided_by=None)
             outcome, uncertain = f"{activity.idem_key}.result", f"{activity.idem_key}.uncertain"
             if not is_first:
                 outcome = self._reports.another_id(outcome)
@@ -237,7 +236,7 @@ class ActivityStore:
             self._reports.add(transaction, message_id, activity.session_id, outcome)
 
     def _update(self, transaction: Transaction, activity: Activity) -> None:
-        ACTIVITIES.update(transaction, replace(activity, updated_at=transaction.now))
+        ACTIVITIES.update(transaction, activity._replace(updated_at=transaction.now))
 
 
 def _notice(activity: Activity) -> JsonObject:
@@ -268,7 +267,7 @@ def _performed(activity: Activity, performed: Performed) -> Activity:
     except (NotPlainJson, PayloadTooLarge) as refused:
         result_json, reason = "null", f"its result is left out: {refused}"
         performed = Performed(None, None)
-    return replace(
-        activity, status=ActivityStatus.DONE, provider_ref=performed.provider_ref,
+    return activity._replace(
+        status=ActivityStatus.DONE, provider_ref=performed.provider_ref,
         result_json=result_json, reason=reason,
     )  # fmt: skip

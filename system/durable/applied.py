@@ -6,16 +6,14 @@ changes nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from system.durable.errors import StateOutdated
 from system.durable.state import STATE, Transaction
 from system.durable.table import Table
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(NamedTuple):
     """A row of ``applied``: the highest ``seq`` of a session that was carried out."""
 
     session_id: str

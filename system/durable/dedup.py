@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from system.durable.errors import RowDamaged
 from system.durable.producers import Producer, Scope, producer_of
@@ -12,8 +11,7 @@ from system.durable.table import Table
 from system.durable.trigger import OPEN, TRIGGERS, Trigger
 
 
-@dataclass(frozen=True, slots=True)
-class DedupKey:
+class DedupKey(NamedTuple):
     """A row of ``dedup``: a key, and the trigger that holds it.
 
     ``expires_at``, in seconds since 1970, is set for keys of scope ``window`` that outlive their
@@ -88,7 +86,7 @@ def outlive(transaction: Transaction, trigger: Trigger) -> None:
         return
     if found.expires_at is None:
         expires_at = _window_end(trigger, found.key)
-        DEDUP.update(transaction, replace(found, expires_at=expires_at))
+        DEDUP.update(transaction, found._replace(expires_at=expires_at))
 
 
 def release_keys(transaction: Transaction, trigger_id: str) -> None:
@@ -107,7 +105,7 @@ def pass_key(transaction: Transaction, key: str, trigger_id: str, successor_id: 
     """Give a key of scope ``active`` to the trigger that supersedes its holder."""
     found = _read(transaction, key)
     if found is not None and found.scope is Scope.ACTIVE and found.trigger_id == trigger_id:
-        DEDUP.update(transaction, replace(found, trigger_id=successor_id))
+        DEDUP.update(transaction, found._replace(trigger_id=successor_id))
 
 
 def _window_end(trigger: Trigger, key: str) -> float:

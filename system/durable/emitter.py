@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from math import isfinite
-from typing import Final
+from typing import Final, NamedTuple
 
 from system.durable.dedup import give_key, holder_of, pass_key, release_keys, take_key
 from system.durable.errors import BadTrigger, NoRecipient, NotAnOccurrence, RowDamaged
@@ -44,8 +43,7 @@ MOST_DESCRIPTION_CHARACTERS: Final = 10_000
 _ID: Final = re.compile(r"[\x21-\x7e]{1,200}")
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedTrigger:
+class CheckedTrigger(NamedTuple):
     """A specification that can be inserted."""
 
     producer: Producer
@@ -183,7 +181,7 @@ class Emitter:
             return trigger
         if not trigger.routed:
             raise NoRecipient(session_id, f"it is {SessionStatus.ENDED}")
-        return replace(trigger, session_id=None, routed=False)
+        return trigger._replace(session_id=None, routed=False)
 
     def supersede(
         self, transaction: Transaction, trigger: Trigger, successor_id: str | None
@@ -191,7 +189,7 @@ class Emitter:
         """Settle a PENDING trigger without running it; its row stays."""
         assert trigger.status is TriggerStatus.PENDING
         settled = done(trigger, Resolution.SUPERSEDED, transaction.now)
-        TRIGGERS.update(transaction, replace(settled, superseded_by=successor_id))
+        TRIGGERS.update(transaction, settled._replace(superseded_by=successor_id))
         transaction.after_commit(lambda: self._queue.remove(trigger.id))
 
     def _replace_older(self, transaction: Transaction, trigger: Trigger, key: str) -> None:
@@ -212,8 +210,8 @@ class Emitter:
 
 def done(trigger: Trigger, resolution: Resolution, now: float) -> Trigger:
     """Return a trigger as settled at ``now``, without its body."""
-    return replace(
-        trigger, status=TriggerStatus.DONE, resolution=resolution.value, payload_json="null",
+    return trigger._replace(
+        status=TriggerStatus.DONE, resolution=resolution.value, payload_json="null",
         description=None, lease_until=None, updated_at=now,
     )  # fmt: skip
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from system.durable.applied import APPLIED
 from system.durable.errors import RowDamaged
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from system.durable.state import SqlRow
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(NamedTuple):
     """A row of ``ended``: the reason of the end (``how``), and the path of the ``archive`` or None.
 
     ``ended_at`` is in seconds since 1970. A root agent has no parent, a child no request id.
@@ -44,8 +42,7 @@ BATCH: Final = 100
 """The most archives that one call returns."""
 
 
-@dataclass(frozen=True, slots=True)
-class EndedConversation:
+class EndedConversation(NamedTuple):
     """A row of ``conversations``: the provider may keep this one for a collected session."""
 
     provider: str
@@ -130,7 +127,7 @@ def oldest_archive_at(transaction: Transaction) -> float | None:
 def forget_archives(transaction: Transaction, rows: Iterable[Ended]) -> None:
     """Record in rows that their archives are removed."""
     for row in rows:
-        ENDED.update(transaction, replace(row, archive=None))
+        ENDED.update(transaction, row._replace(archive=None))
 
 
 def _found(transaction: Transaction, rows: list[SqlRow]) -> Ended | None:

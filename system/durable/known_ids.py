@@ -7,8 +7,7 @@ as their recipient, those of acknowledged messages to the operator for thirty da
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from system.durable.errors import RowDamaged
 from system.durable.producers import DAY_S
@@ -22,8 +21,7 @@ BATCH: Final = 500
 """The most rows that one call removes, so that no transaction is long."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownId:
+class KnownId(NamedTuple):
     """A row of ``known_ids``; ``kept_until`` is in seconds since 1970, None for no end."""
 
     session_id: str

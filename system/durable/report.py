@@ -9,9 +9,8 @@ report.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from itertools import count
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 from system.durable.errors import RowDamaged
 from system.durable.state import Transaction
@@ -21,8 +20,7 @@ from system.ports import Json, JsonObject
 from system.storage.codec import canonical
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """A row of ``reports``: a message to the agent of ``session_id``, or to the operator (None)."""
 
     message_id: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -22,8 +21,7 @@ class CatchUp(StrEnum):
     """As ``latest``, among those that are not more than 120 s late."""
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(NamedTuple):
     """A row of ``schedules``.
 
     ``last_nominal`` and ``next_fire_at`` are nominal times in whole seconds since 1970; the
@@ -64,8 +62,7 @@ class Schedule:
 SCHEDULES: Final = Table("schedules", Schedule)
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleSpec:
+class ScheduleSpec(NamedTuple):
     """The specification of a schedule; ``session_id`` is None if its triggers are to be routed."""
 
     kind: str

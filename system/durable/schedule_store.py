@@ -8,7 +8,6 @@ neither stops nor runs an occurrence twice.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Final
 
 from system.durable.dedup import DEDUP
@@ -88,10 +87,9 @@ class ScheduleStore:
         A paused schedule is resumed. Raises as ``create``, and ``UnknownSchedule``.
         """
         old = self.living(transaction, schedule_id)
-        new = replace(
-            self._checked(transaction, spec, schedule_id),
-            last_nominal=old.last_nominal, created_at=old.created_at,
-        )  # fmt: skip
+        new = self._checked(transaction, spec, schedule_id)._replace(
+            last_nominal=old.last_nominal, created_at=old.created_at
+        )
         self._disarm(transaction, old)
         self._arm(transaction, new, self._first(transaction, new))
 
@@ -119,7 +117,7 @@ class ScheduleStore:
         """Fire again from the next occurrence on; raises ``UnknownSchedule``."""
         schedule = self.living(transaction, schedule_id)
         if schedule.paused:
-            running = replace(schedule, paused=False, dead_in_row=0, reason=None)
+            running = schedule._replace(paused=False, dead_in_row=0, reason=None)
             self._arm(transaction, running, self._first(transaction, running))
 
     def living(self, transaction: Transaction, schedule_id: str) -> Schedule:
@@ -150,7 +148,7 @@ class ScheduleStore:
         now, late_ns = transaction.now_ns // SECOND_NS, transaction.now_ns - nominal * SECOND_NS
         skipped = schedule.catch_up is CatchUp.SKIP and late_ns > LATE_S * SECOND_NS
         if schedule.is_once:
-            ended = replace(schedule, last_nominal=nominal, next_fire_at=None)
+            ended = schedule._replace(last_nominal=nominal, next_fire_at=None)
             self._update(transaction, _ended(ended, transaction.now))
             return Occurrence(0, skipped)
         times, missed, last = self._times(schedule), 0, nominal
@@ -158,7 +156,7 @@ class ScheduleStore:
             last = max(nominal, times.last((transaction.now_ns - 1) // SECOND_NS - LATE_S))
         elif schedule.catch_up is not CatchUp.ALL:
             missed, last = times.missed(nominal, now), max(nominal, times.last(now))
-        followed = replace(schedule, last_nominal=last)
+        followed = schedule._replace(last_nominal=last)
         self._arm(transaction, followed, times.after(last))
         return Occurrence(missed, skipped)
 
@@ -166,14 +164,14 @@ class ScheduleStore:
         """Record that an occurrence was handled."""
         schedule = self._of(transaction, trigger)
         if schedule is not None and schedule.dead_in_row:
-            self._update(transaction, replace(schedule, dead_in_row=0))
+            self._update(transaction, schedule._replace(dead_in_row=0))
 
     def died(self, transaction: Transaction, trigger: Trigger) -> None:
         """Record that an occurrence is DEAD or FAILED; the fifth in a row pauses the schedule."""
         schedule = self._of(transaction, trigger)
         if schedule is None:
             return
-        counted = replace(schedule, dead_in_row=schedule.dead_in_row + 1)
+        counted = schedule._replace(dead_in_row=schedule.dead_in_row + 1)
         if counted.dead_in_row >= MOST_DEAD and not counted.paused:
             self._pause(transaction, counted, f"{MOST_DEAD} occurrences in a row are DEAD")
         else:
@@ -209,7 +207,7 @@ class ScheduleStore:
             schedule.session_id, float(nominal), schedule.key_of(nominal), schedule.priority,
         )  # fmt: skip
         self._emitter.insert(transaction, checked)
-        self._update(transaction, replace(schedule, next_fire_at=nominal))
+        self._update(transaction, schedule._replace(next_fire_at=nominal))
 
     def _disarm(self, transaction: Transaction, schedule: Schedule) -> None:
         """Supersede the next occurrence, and free its key: it was never run."""
@@ -225,7 +223,7 @@ class ScheduleStore:
 
     def _pause(self, transaction: Transaction, schedule: Schedule, reason: str) -> None:
         self._disarm(transaction, schedule)
-        self._update(transaction, replace(schedule, paused=True, next_fire_at=None, reason=reason))
+        self._update(transaction, schedule._replace(paused=True, next_fire_at=None, reason=reason))
 
     def _waiting(self, transaction: Transaction, schedule: Schedule) -> list[Trigger]:
         """Return the occurrences that are PENDING again after a failure."""
@@ -254,7 +252,7 @@ class ScheduleStore:
         return schedule if schedule is not None and schedule.ended_at is None else None
 
     def _update(self, transaction: Transaction, schedule: Schedule) -> None:
-        SCHEDULES.update(transaction, replace(schedule, updated_at=transaction.now))
+        SCHEDULES.update(transaction, schedule._replace(updated_at=transaction.now))
 
 
 def check_schedule(spec: ScheduleSpec, zones: Zones, now_ns: int) -> None:
@@ -295,4 +293,4 @@ def _first(schedule: Schedule, zones: Zones, now_ns: int) -> int:
 
 
 def _ended(schedule: Schedule, now: float) -> Schedule:
-    return replace(schedule, next_fire_at=None, ended_at=now, payload_json="null", description=None)
+    return schedule._replace(next_fire_at=None, ended_at=now, payload_json="null", description=None)

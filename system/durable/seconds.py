@@ -16,29 +16,23 @@ SECOND_NS: Final = 10**9
 def seconds_of(moment_ns: int) -> float:
     """Return the least float of seconds that is not before ``moment_ns``."""
     value = moment_ns / SECOND_NS
-    return nextafter(value, inf) if _before(value, moment_ns) else value
+    numerator, denominator = value.as_integer_ratio()
+    is_before = numerator * SECOND_NS < moment_ns * denominator
+    return nextafter(value, inf) if is_before else value
 
 
 def reached_at(moment_ns: int) -> float:
     """Return the greatest float of seconds that is not after ``moment_ns``."""
     value = moment_ns / SECOND_NS
-    return nextafter(value, -inf) if _after(value, moment_ns) else value
+    numerator, denominator = value.as_integer_ratio()
+    is_after = numerator * SECOND_NS > moment_ns * denominator
+    return nextafter(value, -inf) if is_after else value
 
 
 def nanoseconds_of(seconds: float) -> int:
     """Return the least number of nanoseconds that is not before ``seconds``."""
     numerator, denominator = seconds.as_integer_ratio()
     return -(-numerator * SECOND_NS // denominator)
-
-
-def _before(seconds: float, moment_ns: int) -> bool:
-    numerator, denominator = seconds.as_integer_ratio()
-    return numerator * SECOND_NS < moment_ns * denominator
-
-
-def _after(seconds: float, moment_ns: int) -> bool:
-    numerator, denominator = seconds.as_integer_ratio()
-    return numerator * SECOND_NS > moment_ns * denominator
 
 
 class SteadyClock:

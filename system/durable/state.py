@@ -105,10 +105,9 @@ class StateDatabase:
         An exception of ``work`` rolls everything back. Raises ``StorageFull``,
         ``StateDamaged`` (both rolled back), ``StateStopped`` or ``StateClosed``.
         """
-        alone = Work(work)
-        self._commit_alone(alone)
-        alone.finish()
-        return alone.result()
+        value, following = self._committed(work)
+        following()
+        return value
 
     async def run(self, work: Callable[[Transaction], T]) -> T:
         """Do the same in another thread; works that wait at the same time share one commit.
@@ -126,17 +125,27 @@ class StateDatabase:
 
     def _commit_alone(self, work: Work[Any]) -> None:
         try:
-            transaction = self._begun()
-            with self._connection:
-                value = work.call(transaction)
-        except apsw.Error as failure:
-            work.fail(self._stopping(failure))
+            value, following = self._committed(work.call)
         except BaseException as failure:
             if not isinstance(failure, Exception):
                 raise
             work.fail(failure)
         else:
-            work.succeed(value, transaction.finish)
+            work.succeed(value, following)
+
+    def _committed(self, call: Callable[[Transaction], T]) -> tuple[T, Callable[[], None]]:
+        """Return the result of ``call`` in its own transaction, and the call that follows it."""
+        if not self._is_open:
+            raise StateClosed
+        if self.stopped is not None:
+            raise StateStopped(STATE, self.stopped)
+        transaction = Transaction(self._connection, self._clock.now_ns())
+        try:
+            with self._connection:
+                value = call(transaction)
+        except apsw.Error as failure:
+            raise self._stopping(failure) from failure
+        return value, transaction.finish
 
     def _commit_together(self, works: Sequence[Work[Any]]) -> bool:
         """Do works in one transaction; return False, with nothing done, if each needs its own.
@@ -161,13 +170,6 @@ class StateDatabase:
         for keep in kept:
             keep()
         return True
-
-    def _begun(self) -> Transaction:
-        if not self._is_open:
-            raise StateClosed
-        if self.stopped is not None:
-            raise StateStopped(STATE, self.stopped)
-        return Transaction(self._connection, self._clock.now_ns())
 
     def _stopping(self, failure: apsw.Error) -> StorageError:
         """Return the error for a failed transaction; stop unless it was certainly rolled back."""

@@ -7,10 +7,8 @@ has a ``crc`` over the name of its table and all its values, which is checked at
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
 from enum import StrEnum
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, get_type_hints
 from zlib import crc32
 
 from system.durable.errors import RowDamaged
@@ -19,33 +17,30 @@ from system.errors import NotPlainJson
 from system.storage.codec import canonical_row
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
     from system.durable.state import Bindings, SqlRow
 
-    R = TypeVar("R", bound=DataclassInstance)
+    R = TypeVar("R", bound=NamedTuple)
 else:
     R = TypeVar("R")
 
 
 class Table(Generic[R]):
-    """One table whose columns are the fields of the dataclass ``record``, and ``crc``.
+    """One table whose columns are the fields of the named tuple ``record``, and ``crc``.
 
     The first ``key_columns`` of them are its primary key.
     """
 
     def __init__(self, name: str, record: type[R], key_columns: int = 1) -> None:
         # A trailing underscore keeps a field from being a keyword.
-        names = [field.name.rstrip("_") for field in fields(record)]
+        names = [field.rstrip("_") for field in record._fields]
         columns = ", ".join(names)
         marks = ", ".join("?" * len(names))
         changed = ", ".join(f"{column}=?" for column in names[key_columns:])
         key = " AND ".join(f"{column}=?" for column in names[:key_columns])
-        hints = [get_type_hints(record)[field.name] for field in fields(record)]
+        hints = [get_type_hints(record)[field] for field in record._fields]
         self.name = name
         self._record = record
         self._key_columns = key_columns
-        self._values_of = attrgetter(*(field.name for field in fields(record)))
         # The columns that SQLite stores with another type: enums and truth values.
         self._enums = [(i, hint) for i, hint in enumerate(hints) if _is_a(hint, StrEnum)]
         self._truths = [i for i, hint in enumerate(hints) if _is_a(hint, bool)]
@@ -115,7 +110,7 @@ class Table(Generic[R]):
                 yield number, damaged
 
     def _values(self, row: R) -> list[Any]:
-        values = list(self._values_of(row))
+        values = list(row)
         for index, _ in self._enums:
             values[index] = str(values[index])
         for index in self._truths:
@@ -136,7 +131,7 @@ class Table(Generic[R]):
             values[index] = kind(values[index])
         for index in self._truths:
             values[index] = bool(values[index])
-        return self._record(*values)
+        return self._record._make(values)
 
     def _crc(self, values: list[Any]) -> str:
         return f"{crc32(canonical_row([self.name, *values])):08x}"

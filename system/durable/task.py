@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 from system.durable.table import Table
 from system.ports import Json
@@ -28,8 +28,7 @@ class TaskStatus(StrEnum):
 FINAL: Final = (TaskStatus.DONE, TaskStatus.FAILED, TaskStatus.CANCELLED)
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """A row of ``tasks``; ``last_seq`` is the number of its last event."""
 
     task_id: str
@@ -51,8 +50,7 @@ class Task:
 TASKS: Final = Table("tasks", Task)
 
 
-@dataclass(frozen=True, slots=True)
-class TaskEvent:
+class TaskEvent(NamedTuple):
     """A row of ``task_events``, which are appended and never rewritten."""
 
     task_id: str

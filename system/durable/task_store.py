@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 from system.durable.emitter import Emitter, checked_payload
@@ -135,7 +134,7 @@ class TaskStore:
         except RowDamaged:
             return
         if task is not None and task.status is before:
-            moved = replace(task, status=after, reason=reason, updated_at=transaction.now)
+            moved = task._replace(status=after, reason=reason, updated_at=transaction.now)
             TASKS.update(transaction, moved)
             self._note(transaction, moved)
 

@@ -8,7 +8,6 @@ DEAD. It is FAILED if no repetition can help.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple, Protocol, cast
 
@@ -64,8 +63,7 @@ class Resolution(StrEnum):
     """A person has let it run again: it is not DONE."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trigger:
+class Trigger(NamedTuple):
     """A row of ``triggers``; times are seconds since 1970.
 
     ``fire_at`` never changes. ``due_at`` is the later of ``fire_at`` and ``not_before``. ``fence``
@@ -118,8 +116,7 @@ def has_open_trigger(transaction: Transaction, session_id: str) -> bool:
     return bool(found)
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerSpec:
+class TriggerSpec(NamedTuple):
     """A trigger to be emitted.
 
     ``session_id`` is None for a trigger that is to be routed. ``fire_at`` is in seconds since
@@ -143,8 +140,7 @@ class Emitted(NamedTuple):
     created: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """The claim of one turn on a trigger, until the trigger is settled, failed or given back.
 
     ``late_ns`` is the time from ``fire_at`` to the claim.

@@ -7,7 +7,6 @@ kill the process are counted too, and such a trigger becomes DEAD.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 from system.durable.back_off import LONGEST_PAUSE_NS, MOST_ATTEMPTS, pause_ns
@@ -75,8 +74,8 @@ class TriggerStore:
             self._settle(transaction, trigger, Resolution.SKIPPED)
             return None
         now_ns = transaction.now_ns
-        claimed = replace(
-            trigger, status=TriggerStatus.CLAIMED, attempts=trigger.attempts + 1,
+        claimed = trigger._replace(
+            status=TriggerStatus.CLAIMED, attempts=trigger.attempts + 1,
             fence=trigger.fence + 1, epoch=self._epoch, missed=occurrence.missed,
             lease_until=seconds_of(now_ns + LEASE_NS), updated_at=transaction.now,
         )  # fmt: skip
@@ -102,7 +101,7 @@ class TriggerStore:
         if trigger.attempts >= self._most_attempts:
             return self._stop(transaction, trigger, TriggerStatus.DEAD, reason)
         not_before = seconds_of(transaction.now_ns + pause_ns(self._ids, trigger.attempts))
-        waiting = replace(trigger, not_before=not_before, reason=reason)
+        waiting = trigger._replace(not_before=not_before, reason=reason)
         return self._wait(transaction, waiting)
 
     def give_back(self, transaction: Transaction, claim: Claim) -> None:
@@ -111,7 +110,7 @@ class TriggerStore:
         Raises ``FencedOff`` or ``RowDamaged``.
         """
         trigger = self._held(transaction, claim)
-        self._wait(transaction, replace(trigger, attempts=trigger.attempts - 1))
+        self._wait(transaction, trigger._replace(attempts=trigger.attempts - 1))
 
     def route(self, transaction: Transaction, claim: Claim, session_id: str) -> None:
         """Give a claimed trigger a session, and make it PENDING as if it had not been claimed.
@@ -120,7 +119,7 @@ class TriggerStore:
         """
         trigger = self._held(transaction, claim)
         assert trigger.session_id is None
-        self._wait(transaction, replace(trigger, session_id=session_id, routed=True, attempts=0))
+        self._wait(transaction, trigger._replace(session_id=session_id, routed=True, attempts=0))
 
     # -- recovery ------------------------------------------------------------------------
 
@@ -192,7 +191,7 @@ class TriggerStore:
             SESSION_INDEX,
         ):
             if not isinstance(trigger, RowDamaged):
-                self._wait(transaction, replace(trigger, not_before=latest))
+                self._wait(transaction, trigger._replace(not_before=latest))
                 cut += 1
         return cut
 
@@ -210,7 +209,7 @@ class TriggerStore:
             if isinstance(trigger, RowDamaged):
                 continue
             if trigger.routed:
-                again = replace(trigger, session_id=None, routed=False, attempts=0)
+                again = trigger._replace(session_id=None, routed=False, attempts=0)
                 self._wait(transaction, again)
             elif (trigger.dedup_key or "").startswith("reminder:"):
                 self._settle(transaction, trigger, Resolution.SUPERSEDED)
@@ -247,8 +246,8 @@ class TriggerStore:
                 raise AlreadyDecided(f"trigger {trigger_id!r}", f"replaced by {holder!r}")
             if holder is None and not key.startswith(("scheduled", "legacy:")):
                 give_key(transaction, producer_of(trigger.source, key), key, trigger.id)
-        again = replace(
-            trigger, not_before=None, attempts=0, reason=None, resolution=Resolution.RETRIED.value
+        again = trigger._replace(
+            not_before=None, attempts=0, reason=None, resolution=Resolution.RETRIED.value
         )
         self._wait(transaction, again)
         if trigger.source is TriggerSource.RESUME:
@@ -307,8 +306,8 @@ class TriggerStore:
     def _stop(
         self, transaction: Transaction, trigger: Trigger, status: TriggerStatus, reason: str
     ) -> TriggerStatus:
-        stopped = replace(
-            trigger, status=status, reason=reason, lease_until=None, updated_at=transaction.now
+        stopped = trigger._replace(
+            status=status, reason=reason, lease_until=None, updated_at=transaction.now
         )
         TRIGGERS.update(transaction, stopped)
         release_keys(transaction, trigger.id)
@@ -326,8 +325,8 @@ class TriggerStore:
     def _wait(self, transaction: Transaction, trigger: Trigger) -> TriggerStatus:
         """Make a trigger PENDING as given, due at the later of its two times."""
         due_at = max(trigger.fire_at, trigger.not_before or trigger.fire_at)
-        waiting = replace(
-            trigger, status=TriggerStatus.PENDING, due_at=due_at, lease_until=None,
+        waiting = trigger._replace(
+            status=TriggerStatus.PENDING, due_at=due_at, lease_until=None,
             updated_at=transaction.now,
         )  # fmt: skip
         TRIGGERS.update(transaction, waiting)

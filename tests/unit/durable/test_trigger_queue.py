@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from system.durable.trigger import Trigger, TriggerSource, TriggerStatus
@@ -90,7 +88,7 @@ def test_the_next_time_is_that_of_the_first_future_trigger() -> None:
 def test_a_trigger_with_another_time_is_there_once(now: float) -> None:
     queue = queue_of(trigger("a"), trigger("b", 11.0))
     queue.take_due_sessions(now)
-    queue.add(replace(trigger("a"), due_at=40.0), 1)
+    queue.add(trigger("a")._replace(due_at=40.0), 1)
     queue.add(trigger("b", 11.0), 2)
     assert order(queue, now) == {5.0: [], 15.0: ["b"], 50.0: ["b", "a"]}[now]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import inf, nan
 
 import pytest
@@ -30,39 +29,39 @@ DAILY = ScheduleSpec("cron", "0 9 * * *", session_id=OWN)
 
 
 BAD_TRIGGERS = {
-    "unknown source": (replace(NOW, source="SPAM"), BadTrigger, PRODUCERS),
-    "fire_at is not a number": (replace(NOW, fire_at=nan), BadTrigger, PRODUCERS),
-    "fire_at is infinite": (replace(NOW, fire_at=inf), BadTrigger, PRODUCERS),
-    "payload with NaN": (replace(NOW, payload=[nan]), NotPlainJson, PLAIN),
-    "payload with a surrogate": (replace(NOW, payload={"a": "\ud800"}), NotPlainJson, PLAIN),
-    "payload over 1 MiB": (replace(NOW, payload="a" * (1 << 20)), PayloadTooLarge, "send its name"),
+    "unknown source": (NOW._replace(source="SPAM"), BadTrigger, PRODUCERS),
+    "fire_at is not a number": (NOW._replace(fire_at=nan), BadTrigger, PRODUCERS),
+    "fire_at is infinite": (NOW._replace(fire_at=inf), BadTrigger, PRODUCERS),
+    "payload with NaN": (NOW._replace(payload=[nan]), NotPlainJson, PLAIN),
+    "payload with a surrogate": (NOW._replace(payload={"a": "\ud800"}), NotPlainJson, PLAIN),
+    "payload over 1 MiB": (NOW._replace(payload="a" * (1 << 20)), PayloadTooLarge, "send its name"),
     "key of another source": (
-        replace(NOW, key="memory:a:b"), KeyOfAnotherSource, "use the prefix of its own source",
+        NOW._replace(key="memory:a:b"), KeyOfAnotherSource, "use the prefix of its own source",
     ),
     "key of no occurrence": (
-        replace(NOW, source="SCHEDULED", key="scheduled:day:60"), NotAnOccurrence, "emits its",
+        NOW._replace(source="SCHEDULED", key="scheduled:day:60"), NotAnOccurrence, "emits its",
     ),
-    "unknown session": (replace(NOW, session_id="e" * 32), NoRecipient, "it is unknown"),
+    "unknown session": (NOW._replace(session_id="e" * 32), NoRecipient, "it is unknown"),
     "unknown session, with a free key": (
-        replace(NOW, session_id="e" * 32, key="immediate:k"), NoRecipient, "it is unknown",
+        NOW._replace(session_id="e" * 32, key="immediate:k"), NoRecipient, "it is unknown",
     ),
     "no session, of a source that is not routed": (
-        replace(NOW, session_id=None, source="RESUME", key="resume:t"), NoRecipient, "not routed",
+        NOW._replace(session_id=None, source="RESUME", key="resume:t"), NoRecipient, "not routed",
     ),
 }  # fmt: skip
 
 BAD_SCHEDULES = {
-    "unknown kind": (replace(DAILY, kind="weekly"), BadSchedule, SCHEDULES),
-    "cron with four fields": (replace(DAILY, spec="0 9 * *"), BadSchedule, SCHEDULES),
-    "cron with minute 61": (replace(DAILY, spec="61 9 * * *"), BadSchedule, SCHEDULES),
-    "cron with an unknown zone": (replace(DAILY, zone="Mars/Olympus"), BadSchedule, SCHEDULES),
-    "negative period": (replace(DAILY, kind="every", spec="-5"), BadSchedule, SCHEDULES),
-    "malformed time": (replace(DAILY, kind="once", spec="tomorrow"), BadSchedule, SCHEDULES),
-    "payload with NaN": (replace(DAILY, payload=nan), NotPlainJson, PLAIN),
+    "unknown kind": (DAILY._replace(kind="weekly"), BadSchedule, SCHEDULES),
+    "cron with four fields": (DAILY._replace(spec="0 9 * *"), BadSchedule, SCHEDULES),
+    "cron with minute 61": (DAILY._replace(spec="61 9 * * *"), BadSchedule, SCHEDULES),
+    "cron with an unknown zone": (DAILY._replace(zone="Mars/Olympus"), BadSchedule, SCHEDULES),
+    "negative period": (DAILY._replace(kind="every", spec="-5"), BadSchedule, SCHEDULES),
+    "malformed time": (DAILY._replace(kind="once", spec="tomorrow"), BadSchedule, SCHEDULES),
+    "payload with NaN": (DAILY._replace(payload=nan), NotPlainJson, PLAIN),
     "payload over 1 MiB": (
-        replace(DAILY, payload="a" * (1 << 20)), PayloadTooLarge, "send its name",
+        DAILY._replace(payload="a" * (1 << 20)), PayloadTooLarge, "send its name",
     ),
-    "unknown session": (replace(DAILY, session_id="e" * 32), NoRecipient, "it is unknown"),
+    "unknown session": (DAILY._replace(session_id="e" * 32), NoRecipient, "it is unknown"),
 }  # fmt: skip
 
 
@@ -83,11 +82,11 @@ def test_a_bad_trigger_is_refused_and_nothing_is_written(
     room: Room, spec: TriggerSpec, error: type[Exception], remedy: str
 ) -> None:
     before, ada = files_of(room), room.named("Ada")
-    own = replace(spec, session_id=ada.session_id) if spec.session_id == OWN else spec
+    own = spec._replace(session_id=ada.session_id) if spec.session_id == OWN else spec
     with pytest.raises(error, match=remedy):
         room.run(room.runtime.emit(own))
     assert files_of(room) == before
-    room.run(room.runtime.emit(replace(NOW, session_id=ada.session_id)))
+    room.run(room.runtime.emit(NOW._replace(session_id=ada.session_id)))
 
 
 @pytest.mark.parametrize(("spec", "error", "remedy"), BAD_SCHEDULES.values(), ids=BAD_SCHEDULES)
@@ -95,11 +94,11 @@ def test_a_bad_schedule_is_refused_and_nothing_is_written(
     room: Room, spec: ScheduleSpec, error: type[Exception], remedy: str
 ) -> None:
     before, ada = files_of(room), room.named("Ada")
-    own = replace(spec, session_id=ada.session_id) if spec.session_id == OWN else spec
+    own = spec._replace(session_id=ada.session_id) if spec.session_id == OWN else spec
     with pytest.raises(error, match=remedy):
         room.run(room.runtime.schedules.create(own, "s"))
     assert files_of(room) == before
-    room.run(room.runtime.schedules.create(replace(DAILY, session_id=ada.session_id), "s"))
+    room.run(room.runtime.schedules.create(DAILY._replace(session_id=ada.session_id), "s"))
 
 
 @pytest.mark.parametrize("collected", [False, True])
@@ -110,14 +109,14 @@ def test_a_trigger_for_an_agent_that_has_ended_is_refused(room: Room, collected:
     room.settle(48 * 3600 if collected else 0)
     before = files_of(room)
     with pytest.raises(NoRecipient, match="unknown" if collected else "ended"):
-        room.run(room.runtime.emit(replace(NOW, session_id=session_id)))
+        room.run(room.runtime.emit(NOW._replace(session_id=session_id)))
     with pytest.raises(NoRecipient):
-        room.run(room.runtime.schedules.create(replace(DAILY, session_id=session_id), "s"))
+        room.run(room.runtime.schedules.create(DAILY._replace(session_id=session_id), "s"))
     assert files_of(room) == before
 
 
 def test_the_first_trigger_of_a_root_is_refused_without_a_database() -> None:
     room, _ = opened(Options(recording=None))
     with pytest.raises(NoRecipient):
-        room.run(room.runtime.emit(replace(NOW, session_id="e" * 32)))
+        room.run(room.runtime.emit(NOW._replace(session_id="e" * 32)))
     assert room.runtime.view().state_stopped == ""
