@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from types import CodeType, FrameType, TracebackType
 from typing import Final, NamedTuple
 
@@ -90,6 +90,11 @@ class Stack:
             trace = trace.tb_next
         return found
 
+    def defined_at(self, function: Callable[..., object]) -> Place | None:
+        """Return the first line of a function or method, None if it is not written in Python."""
+        code = code_of(function)
+        return None if code is None else self._place_of(code, code.co_firstlineno)
+
     def _place_of(self, code: CodeType, line: int) -> Place:
         found = self._places.get((code, line))
         if found is None:
@@ -110,6 +115,12 @@ def is_program(file: str) -> bool:
     if file.startswith(_PACKAGES):
         return not file.startswith(ENGINE)
     return not file.startswith(("<frozen ", *ENGINE, *_LIBRARY))
+
+
+def code_of(function: Callable[..., object]) -> CodeType | None:
+    """Return the code of a function or method, None if it is not written in Python."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return code if isinstance(code, CodeType) else None
 
 
 def _current_folder() -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import Final
 import click
 
 from powercut.cli.exit_code import ExitCode
-from powercut.fuzz.target import FirstStartFailed
+from powercut.fuzz.target_mistake import TargetMistake
 from powercut.place import ENGINE
 from sim.errors import EscapedSimulation, HarnessError, UnsupportedOperation
 
@@ -37,11 +37,11 @@ def asked_by_user() -> Iterator[None]:
 
 
 def mistake_of(failure: Exception) -> str:
-    """Return a sentence if the target cannot start, or left the simulated machine, else "".
+    """Return a sentence if the target is wrong, or left the simulated machine, else "".
 
     The sentence names the innermost place outside the engine.
     """
-    if isinstance(failure, EscapedSimulation | FirstStartFailed):
+    if isinstance(failure, EscapedSimulation | TargetMistake):
         return str(failure)
     if not isinstance(failure, UnsupportedOperation):
         return ""

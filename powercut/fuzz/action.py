@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from powercut.fuzz.target_mistake import TargetMistake
+from powercut.place import Stack
 from sim.choices import Choices
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
@@ -80,6 +82,27 @@ class ActionKind:
     perform: Callable[[Arguments], str]
     propose: Callable[[Choices], Arguments] = no_arguments
     ready: Callable[[], bool] = always
+
+    def proposed(self, choices: Choices) -> Action:
+        """Choose the arguments; raise ``TargetMistake`` if they are not JSON data."""
+        arguments = self.propose(choices)
+        if isinstance(arguments, dict) and _is_json(arguments):
+            return Action(self.name, arguments)
+        place = Stack().defined_at(self.propose)
+        at = f"; they are chosen at {place.where} in {place.function}" if place is not None else ""
+        raise TargetMistake(
+            f"the arguments of action {self.name!r} are {arguments!r:.100}, and must be a dict of "
+            "JSON data, which a reproducer can keep: None, bool, int, float, str, lists, and dicts "
+            f"with strings as keys{at}"
+        )
+
+
+def _is_json(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_json(value[key]) for key in value)
+    if isinstance(value, list | tuple):
+        return all(map(_is_json, value))
+    return value is None or isinstance(value, str | int | float)
 
 
 def possible_now(kinds: Iterable[ActionKind]) -> list[ActionKind]:

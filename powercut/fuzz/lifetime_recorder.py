@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import CodeType, FrameType
+from types import FrameType
 
 from faults.crash_point import CrashKind, CrashPoint
-from powercut.place import Place, Stack
+from powercut.place import Place, Stack, code_of
 from powercut.place_recorder import PlaceRecorder
 from sim.disk.disk import Disk
 
@@ -123,9 +123,3 @@ class LifetimeRecorder:
             for lifetime in self.since_power_cut(current)
             for number, place in self.boots[lifetime].places.items()
         }
-
-
-def code_of(function: Callable[..., object]) -> CodeType | None:
-    """Return the code of a function or method, None if it is not written in Python."""
-    code = getattr(getattr(function, "__func__", function), "__code__", None)
-    return code if isinstance(code, CodeType) else None

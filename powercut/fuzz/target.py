@@ -41,14 +41,6 @@ from sim.world import Boot, World
 H = TypeVar("H")
 
 
-class FirstStartFailed(HarnessError):
-    """A target failed at its first start, on an empty disk, so no run of it can begin.
-
-    Cause: a mistake in ``recover`` or ``check_recovered``, or in the system.
-    Cure: the target starts on an empty disk, and its check passes there.
-    """
-
-
 class Target(ABC, Generic[H]):
     """A system under test, the actions that can be done to it, and the checks of its state.
 

@@ -29,7 +29,8 @@ from powercut.fuzz.run_log import (
     name_of,
 )
 from powercut.fuzz.tally import Tally
-from powercut.fuzz.target import FirstStartFailed, MakeTarget
+from powercut.fuzz.target import MakeTarget
+from powercut.fuzz.target_mistake import TargetMistake
 from powercut.place import Stack
 from sim.choices import Choices, Chosen, Diverged, PlainChoices, RecordingChoices, ReplayChoices
 from sim.disk.crash.persistence import POSIX, PersistenceModel
@@ -87,7 +88,7 @@ class TargetRun:
             self._start()
 
     def _start(self) -> None:
-        """Start the first lifetime; raise ``FirstStartFailed`` if the target fails."""
+        """Start the first lifetime; raise ``TargetMistake`` if the target fails."""
         try:
             self.crash_runner.boot()
         except HarnessError:
@@ -95,7 +96,7 @@ class TargetRun:
         except Exception as failure:
             place = Stack().raised_at((failure.__cause__ or failure).__traceback__)
             at = f", at {place.where} in {place.function}" if place is not None else ""
-            raise FirstStartFailed(
+            raise TargetMistake(
                 f"target {self.target.tag!r} fails at its first start, before any crash: "
                 f"{type(failure).__name__}: {failure}{at}"
             ) from failure
@@ -321,9 +322,8 @@ class TargetRun:
 def _propose_among(choices: Choices, label: str, kinds: Sequence[ActionKind]) -> Action:
     possible = possible_now(kinds)
     if not possible:
-        raise HarnessError(
+        raise TargetMistake(
             f"no action is possible; one of {', '.join(kind.name for kind in kinds)} must be "
             "ready at any time"
         )
-    kind = weighted(choices, label, possible)
-    return Action(kind.name, kind.propose(choices))
+    return weighted(choices, label, possible).proposed(choices)

@@ -197,6 +197,61 @@ def test_target_that_cannot_start_is_refused(
     )
 
 
+ARGUMENTS = """
+from powercut import ActionKind
+from tests.unit.fuzz.saved_file import SavedFileTarget, save
+
+class Target(SavedFileTarget):
+    def actions(self):
+        return [ActionKind("put", 1, str, self.chosen)]
+
+    def chosen(self, choices):
+        return {arguments}
+
+def target():
+    return Target("own", save)
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "arguments"),
+    [(1, "{'value': b'a'}"), (2, "{'value': [{1: 2}]}"), (3, "{'value': (1, {2})}"), (4, "None")],
+)
+def test_target_whose_arguments_no_reproducer_can_keep_is_refused(
+    number: int, arguments: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"target_with_arguments_{number}"
+    monkeypatch.syspath_prepend(".")
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    Path(f"{name}.py").write_text(ARGUMENTS.replace("{arguments}", arguments), encoding="ascii")
+    assert refused("run", f"{name}:target", "--examples", "2", "-n", "1") == (
+        f"the arguments of action 'put' are {arguments}, and must be a dict of JSON data, which a "
+        "reproducer can keep: None, bool, int, float, str, lists, and dicts with strings as keys; "
+        f"they are chosen at {name}.py:9 in Target.chosen"
+    )
+
+
+IDLE = """
+from powercut import ActionKind
+from tests.unit.fuzz.saved_file import SavedFileTarget, save
+
+def target():
+    made = SavedFileTarget("own", save)
+    made.crash_free = True
+    made.actions = lambda: [ActionKind("put", 1, str, ready=lambda: False)]
+    return made
+"""
+
+
+def test_target_without_a_possible_action_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(".")
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    Path("idle_target.py").write_text(IDLE, encoding="ascii")
+    assert refused("run", "idle_target:target", "--examples", "2", "-n", "1") == (
+        "no action is possible; one of put must be ready at any time"
+    )
+
+
 def test_file_in_place_of_a_module_is_refused_with_the_module(project: Path) -> None:
     Path("store.py").touch()
     assert refused("explore", "store.py:save") == (
