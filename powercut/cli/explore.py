@@ -18,7 +18,7 @@ from powercut.cli.output import console_beside, json_option, write_json
 from powercut.cli.pace import Pace
 from powercut.cli.usage import UsageMistake, asked_by_user, must_take_json
 from powercut.explorer.diagnosis import Diagnosis, diagnose
-from powercut.explorer.explore import judged
+from powercut.explorer.explore import judged, must_pass_undamaged
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import record
 from powercut.fuzz.campaign.workers import cores
@@ -243,6 +243,7 @@ def _explore(
             verdicts = judged(
                 recorded, workload.check, models, limits, processes, pace.tick, deciding
             )
+            must_pass_undamaged(verdicts)
             pace.diagnose()
             diagnosis = diagnose(verdicts)
     except HarnessError as mistake:

@@ -7,9 +7,10 @@ The workload is not run again, so the cost grows linearly with its operations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias, cast
 
+from powercut.explorer.crash_state import disks_along
 from powercut.explorer.interposed_check import InterposedCheck
 from powercut.explorer.judge import Check as ProcessCheck
 from powercut.explorer.judge import Judge, Tick, default_check, never_stop
@@ -29,6 +30,7 @@ from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS, PersistenceModel, model_named
 from sim.disk.disk import Disk
+from sim.errors import HarnessError
 
 Check: TypeAlias = ProcessCheck | UnmodifiedCheck
 """A check takes ``(process, known)``, or ``known`` alone and is interposed."""
@@ -119,6 +121,26 @@ def judged(
     if all(found.safe for found in verdicts.values()):
         must_acknowledge(recorded)
     return verdicts
+
+
+def must_pass_undamaged(verdicts: Mapping[str, Exploration]) -> None:
+    """Raise ``HarnessError`` if the check also fails without a crash, and so decides nothing.
+
+    It runs once more, if it has failed after a kill: on the disk that the workload leaves.
+    """
+    failures = [failure for found in verdicts.values() for failure in found.failures]
+    if all(failure.needs_power_cut for failure in failures):
+        return
+    found = next(iter(verdicts.values()))
+    journal, history = found.workload.journal, found.workload.history
+    (image,) = disks_along(journal, found.model, {len(journal)})
+    known = history.known(len(history.entries))
+    violation = found.checker.violation(Disk(image, found.model), known)
+    if violation is not None:
+        raise HarnessError(
+            f"on the undamaged disk, without any crash, {violation.statement}; correct the check, "
+            "or the workload"
+        )
 
 
 def judge_of(

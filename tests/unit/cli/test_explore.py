@@ -158,8 +158,8 @@ def test_unregistered_workload_is_found_in_the_current_directory(store: str) -> 
 def test_check_is_an_option_or_an_attribute(store: str) -> None:
     for arguments in ([f"{store}:save", "--check", f"{store}:pessimist"], [f"{store}:judged"]):
         result = powercut("explore", *arguments, "--model", "scc")
-        assert result.exit_code == ExitCode.VIOLATION
-        assert "AssertionError: nothing is good enough" in result.stdout
+        assert result.exit_code == ExitCode.USAGE
+        assert "AssertionError: nothing is good enough" in result.stderr
 
 
 def test_every_finding_is_kept_and_its_disk_dumped(failures: Path, tmp_path: Path) -> None:
@@ -209,12 +209,14 @@ def test_processes_do_not_change_the_verdict(store: str) -> None:
     assert len(outputs) == 1
 
 
-def test_a_check_that_fails_without_a_crash_is_noted() -> None:
+def test_a_check_that_fails_without_a_crash_is_refused() -> None:
     check = "tests.unit.explorer.workloads:always_fails"
     result = powercut("explore", "directories", "--model", "scc", "--check", check)
-    assert result.exit_code == ExitCode.VIOLATION
-    note = "the check fails without any crash as well: the check failed: AssertionError: always"
-    assert f"\nnote      {note}\n" in result.stdout
+    assert result.exit_code == ExitCode.USAGE
+    assert result.stderr == (
+        "Error: directories: on the undamaged disk, without any crash, the check failed: "
+        "AssertionError: always; correct the check, or the workload\n"
+    )
 
 
 @pytest.mark.parametrize(("check", "is_noted"), [("all_are_made", False), ("never_fails", True)])
