@@ -14,7 +14,7 @@ EXTRAS: Final = {
 
 GIVES: Final = {
     "sqlite": "SQLite on the simulated disk",
-    "fuzz": "`powercut mutants`, state machines, better reduction of failures, sample texts",
+    "fuzz": "state machines, better reduction of failures, sample texts",
 }
 """The features of each extra."""
 

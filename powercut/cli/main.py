@@ -18,7 +18,6 @@ from typing import Any
 import click
 
 from powercut.cli.exit_code import ExitCode
-from powercut.extras import missing_extra
 
 _ABOUT = {
     "run": "Fuzz the registered targets under crashes and faults.",
@@ -46,19 +45,10 @@ class Commands(click.Group):
         return list(_ABOUT)
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
-        """Import a command; return None if there is none of that name.
-
-        Raises ``UsageError`` if it needs an extra that is not installed.
-        """
+        """Import a command; return None if there is none of that name."""
         if name not in _ABOUT:
             return None
-        try:
-            command = import_module(f"powercut.cli.{_MODULES.get(name, name)}").command
-        except ModuleNotFoundError as missing:
-            needed = missing_extra(missing)
-            if not needed:
-                raise
-            raise click.UsageError(f"powercut {name} needs {needed}") from None
+        command = import_module(f"powercut.cli.{_MODULES.get(name, name)}").command
         assert isinstance(command, click.Command)
         return command
 

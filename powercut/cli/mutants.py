@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -17,7 +19,6 @@ from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import busy, console_beside, json_option, write_json
 from powercut.cli.usage import asked_by_user, must_take_json
 from powercut.fuzz.campaign.workers import cores, work
-from powercut.fuzz.hypothesis_settings import install_profiles
 from powercut.fuzz.mutant import MutantEntry
 from powercut.fuzz.mutant_search import MutantSearch, search_swarm
 from powercut.fuzz.planted_tests import run_tests
@@ -93,5 +94,7 @@ def _searched(
 def search_alone(entry: MutantEntry, seconds: float, seed: int) -> MutantSearch:
     """Search one mutant, in a process that does nothing else."""
     with TemporaryDirectory() as folder:
-        install_profiles(Path(folder))
+        if find_spec("hypothesis") is not None:
+            # Otherwise the reduction by Hypothesis leaves files in the current directory.
+            import_module("powercut.fuzz.hypothesis_settings").install_profiles(Path(folder))
         return search_swarm(entry, time.perf_counter, seconds, seed, Path(folder))

@@ -1,22 +1,18 @@
 """The search for a mutant: a campaign of its target, and whether it found the planted bug.
 
-``search_mutant`` is the search of a test: examples of Hypothesis, the same every time.
-``search_swarm`` is that of the command: swarm runs from a seed, as ``powercut run`` does them.
+``search_swarm`` is the search of the command: swarm runs from a seed, as ``powercut run`` does
+them. That of a test is in ``mutant_examples.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from functools import partial
 from itertools import count
 from pathlib import Path
 
-from hypothesis import settings
-
 from powercut.fuzz.action import Json
 from powercut.fuzz.campaign.campaign import seed_of
-from powercut.fuzz.drivers.hypothesis_driver import fuzz
 from powercut.fuzz.drivers.swarm import SeededRun
 from powercut.fuzz.memory import settled
 from powercut.fuzz.mutant import MutantEntry
@@ -65,32 +61,6 @@ class MutantSearch:
         }
 
 
-def search_mutant(
-    entry: MutantEntry,
-    clock: Callable[[], float],
-    budget: settings | None = None,
-    folder: Path = FAILURES,
-    reduction_seconds: float = SECONDS,
-) -> MutantSearch:
-    """Fuzz the target with the bug planted in it, until a run breaks its properties.
-
-    If the budget ends before that, the first failure of another kind is the result. ``clock``
-    returns seconds. ``budget`` left out is the current profile. The failure is reduced for
-    ``reduction_seconds`` of processor time, and its reproducer is written to ``folder``. Raises
-    ``HarnessError`` for a mutant that cannot be planted.
-    """
-    start = clock()
-    expected = [failure.__name__ for failure in entry.mutant.properties]
-    search = partial(fuzz, budget=budget, folder=folder, reduction_seconds=reduction_seconds)
-    with entry.planted() as make_target:
-        campaign = search(make_target, properties=expected)
-        if not campaign.findings:
-            campaign = search(make_target)
-    if not campaign.findings:
-        return _result(entry, campaign.tally.runs, clock() - start)
-    return _result(entry, campaign.runs_to_failure, clock() - start, campaign.findings[0])
-
-
 def search_swarm(
     entry: MutantEntry,
     clock: Callable[[], float],
@@ -101,10 +71,11 @@ def search_swarm(
 ) -> MutantSearch:
     """Do swarm runs of the target with the bug planted in it, until one breaks its properties.
 
-    They end after ``seconds`` of ``clock``; then the first failure of another kind, which the
-    bug may have caused as well, is the result. The failure is reduced and written as by
-    ``search_mutant``; ``seconds`` of the result leave that out. Raises ``HarnessError`` for a
-    mutant that cannot be planted.
+    They end after ``seconds`` of ``clock``, a function that returns seconds; then the first
+    failure of another kind, which the bug may have caused as well, is the result. The failure is
+    reduced for ``reduction_seconds`` of processor time, and its reproducer is written to
+    ``folder``; ``seconds`` of the result leave that out. Raises ``HarnessError`` for a mutant
+    that cannot be planted.
     """
     start = clock()
     with entry.planted() as make_target, settled():
@@ -115,8 +86,8 @@ def search_swarm(
         )
         taken = clock() - start
         if failed is None:
-            return _result(entry, runs, taken)
-        return _result(entry, runs, taken, keep(reduced(failed, reduction_seconds), folder))
+            return result_of(entry, runs, taken)
+        return result_of(entry, runs, taken, keep(reduced(failed, reduction_seconds), folder))
 
 
 def _until_found(
@@ -146,9 +117,10 @@ def _until_found(
     raise AssertionError("runs end with a failure or the budget")
 
 
-def _result(
+def result_of(
     entry: MutantEntry, examples: int, seconds: float, finding: Finding | None = None
 ) -> MutantSearch:
+    """Return the result of a search of ``examples`` runs, the last of which failed, or none."""
     mutant = entry.mutant
     expected = tuple(failure.__name__ for failure in mutant.properties)
     if finding is None:

@@ -18,7 +18,7 @@ from hypothesis import settings
 
 from crash_tests.mutants.event_log import entry_has_no_directory_barrier
 from powercut.fuzz.drivers.hypothesis_driver import fuzz
-from powercut.fuzz.mutant_search import search_mutant
+from powercut.fuzz.mutant_examples import search_mutant
 from powercut.fuzz.source_patch import patched
 from powercut.fuzz.story import story
 from tests.registry import REGISTRY

@@ -7,10 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from click import Context
 from click.testing import CliRunner
 
 from powercut.cli.main import cli
-from tests.meta.source_tree import run_python
+from tests.meta.source_tree import ROOT, run_python
 from tests.unit.cli.command_line import completion, write_project
 
 SCRIPT = """
@@ -38,20 +39,23 @@ def test_installed_script_ends_with_the_exit_code() -> None:
     assert ran.stderr.startswith("Error: unknown target 'saved-flie'")
 
 
-def without_hypothesis(*arguments: str) -> subprocess.CompletedProcess[str]:
+def without_hypothesis(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     script = (
         "import sys; sys.modules['hypothesis'] = None; from powercut.cli.main import main; main()"
     )
-    return run_python("-c", script, *arguments)
+    return run_python("-c", script, *arguments, cwd=cwd)
 
 
-def test_command_of_a_missing_extra_says_what_to_install() -> None:
-    ran = without_hypothesis("mutants")
-    assert ran.returncode == 2
-    assert ran.stderr == (
-        "Error: powercut mutants needs hypothesis, which is not installed: "
-        "pip install 'powercut[fuzz]'\n"
-    )
+def test_mutants_need_no_hypothesis(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    ran = without_hypothesis("mutants", "no-fsync", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize("command", cli.list_commands(Context(cli)))
+def test_the_help_of_every_command_needs_no_hypothesis(command: str) -> None:
+    ran = without_hypothesis(command, "--help")
+    assert ran.stdout.startswith(f"Usage: powercut {command} "), ran.stderr
 
 
 def test_a_campaign_needs_no_hypothesis(tmp_path: Path) -> None:

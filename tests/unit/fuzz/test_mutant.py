@@ -11,7 +11,8 @@ from hypothesis import settings
 from oracles.violation import LostAck, SilentEmpty, TornRecord
 from powercut.fuzz.campaign.workers import work
 from powercut.fuzz.mutant import Mutant, MutantEntry
-from powercut.fuzz.mutant_search import search_mutant, search_swarm
+from powercut.fuzz.mutant_examples import search_mutant
+from powercut.fuzz.mutant_search import search_swarm
 from powercut.fuzz.planted_tests import run_tests
 from powercut.fuzz.source_patch import SourcePatch
 from powercut.fuzz.target import TargetEntry
