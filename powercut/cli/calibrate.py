@@ -27,6 +27,7 @@ from powercut.cli.completion import complete_from
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import console_beside
 from powercut.cli.usage import UsageMistake, asked_by_user, must_take_json
+from powercut.counted import counted
 from powercut.report.calibration import contradiction_lines, counts_table, note_lines
 
 _MINUTES: Final = 5
@@ -184,7 +185,9 @@ def _progress(console: Console, tally: Tally) -> Iterator[Callable[[], None]]:
 
         def show() -> None:
             programs = sum(counts.programs for counts in tally.counts.values())
-            status.update(f"{programs} programs, {len(tally.contradictions)} contradict a model")
+            status.update(
+                f"{counted(programs, 'program')}, {len(tally.contradictions)} contradict a model"
+            )
 
         yield show
 

@@ -19,6 +19,7 @@ from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import busy, console_beside
 from powercut.cli.record import timeout_option
 from powercut.cli.usage import UsageMistake, asked_by_user
+from powercut.counted import counted
 from powercut.fuse.disk_mount import prepare_mounts
 from powercut.fuse.recording import Recording, load_recording
 
@@ -80,4 +81,4 @@ def _confirm(
 def _line(name: str, found: Confirmation) -> str:
     seen = f"seen in {found.failed} of" if found.failed else "not seen in"
     refused = f"; the kernel refused to mount {found.refused}" if found.refused else ""
-    return f"{name}: {seen} {found.images} images{refused}"
+    return f"{name}: {seen} {counted(found.images, 'image')}{refused}"

@@ -52,7 +52,7 @@ def command() -> None:
 def _machine() -> Iterator[tuple[str, str]]:
     yield "system", f"{platform.system()} {platform.release()} {platform.machine()}"
     yield "cores", str(cores())
-    yield "any program", mount_way()
+    yield "mount a disk", mount_way()
     if find_spec("apsw") is not None:
         apsw = import_module("apsw")
         yield "SQLite", f"{apsw.sqlite_lib_version()}, through apsw {apsw.apsw_version()}"
@@ -62,6 +62,7 @@ def _project() -> Iterator[tuple[str, str]]:
     try:
         config = find_config(Path.cwd())
     except HarnessError:
+        yield "settings", "not read: see the problem below"
         return
     yield "settings", str(config.file or "no pyproject.toml")
     for table in ("targets", "workloads", "mutants"):
@@ -112,8 +113,8 @@ def _models() -> Table:
 
 def _unit(model: PersistenceModel) -> str:
     if model.torn_units:
-        return "1"
-    return f"{model.unit_bytes}" if model.unit_bytes else "call"
+        return "1 byte"
+    return f"{model.unit_bytes} bytes" if model.unit_bytes else "call"
 
 
 def _yes(answer: bool) -> str:

@@ -18,6 +18,7 @@ from powercut.cli.completion import complete_tags
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import busy, console_beside, json_option, write_json
 from powercut.cli.usage import asked_by_user, must_take_json
+from powercut.counted import counted
 from powercut.fuzz.campaign.workers import cores, work
 from powercut.fuzz.mutant import MutantEntry
 from powercut.fuzz.mutant_search import MutantSearch, search_swarm
@@ -81,7 +82,7 @@ def _searched(
         # Pytest's plugin of Hypothesis must be loaded before any use of Hypothesis.
         (partial(run_tests, clock=time.perf_counter), by_tests),
     )
-    with busy(console, f"searching {len(entries)} mutants"):
+    with busy(console, f"searching {counted(len(entries), 'mutant')}"):
         # Always in other processes: the settings of this one may differ.
         found = {
             search.tag: search

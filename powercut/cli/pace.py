@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.status import Status
 
+from powercut.counted import counted
 from powercut.explorer.verdicts import Exploration
 
 HEARTBEAT_SECONDS: Final = 15.0
@@ -64,7 +65,7 @@ class Pace:
         unsafe = f", {found.failed:,} unsafe" if found.failed else ""
         self._show(
             f"{self._title} on {found.model.name}{self._verb}: operation {operation:,} of "
-            f"{found.operations:,}, {found.states:,} states{unsafe}",
+            f"{found.operations:,}, {counted(found.states, 'state')}{unsafe}",
             now,
         )
         return self._deadline is None or now < self._deadline

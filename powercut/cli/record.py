@@ -10,6 +10,7 @@ from rich.console import Console
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import console_beside
 from powercut.cli.usage import UsageMistake, asked_by_user
+from powercut.counted import counted
 from powercut.fuse.disk_mount import prepare_mounts
 from powercut.fuse.image_check import TIMEOUT_S
 from powercut.fuse.record import record
@@ -71,8 +72,8 @@ def print_recording(console: Console, recording: Recording) -> None:
     """Print the size of a recording, its acknowledgements and its notes."""
     acknowledged = recording.acknowledgements
     console.print(
-        f"{len(recording.journal)} operations, {len(acknowledged)} acknowledgements, "
-        f"exit status {recording.exit_status}",
+        f"{counted(len(recording.journal), 'operation')}, "
+        f"{counted(len(acknowledged), 'acknowledgement')}, exit status {recording.exit_status}",
         soft_wrap=True,
     )
     for after, text in acknowledged[:_SHOWN_LINES]:

@@ -19,6 +19,7 @@ from powercut.cli.exit_code import ExitCode
 from powercut.cli.findings import Findings
 from powercut.cli.output import console_beside, json_option, write_json
 from powercut.cli.usage import UsageMistake, asked_by_user, must_be_writable, must_take_json
+from powercut.counted import counted
 from powercut.fuzz.campaign.campaign import Plan, Score, grow, scores
 from powercut.fuzz.campaign.corpus import corpus_in
 from powercut.fuzz.campaign.workers import WorkerDied, cores
@@ -152,7 +153,7 @@ def command(**given: Unpack[Given]) -> None:
     if failure is not None and not has_result:
         raise failure
     if plan.corpus is not None and end is None:
-        console.print(f"corpus  {grow(plan, scores)} runs added to {plan.corpus}")
+        console.print(f"corpus  {counted(grow(plan, scores), 'run')} added to {plan.corpus}")
     found, interrupted = findings.reduce(scores, hurry=isinstance(end, KeyboardInterrupt))
     interrupted = interrupted and failure is None
     report = CampaignReport(plan, scores, found, interrupted, goal, failure)

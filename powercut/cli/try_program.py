@@ -16,6 +16,7 @@ from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import busy, console_beside, json_option, write_json
 from powercut.cli.record import print_recording, setup_option, timeout_option
 from powercut.cli.usage import asked_by_user, must_be_writable, must_take_json
+from powercut.counted import counted
 from powercut.explorer.diagnosis import Diagnosis, diagnose
 from powercut.fuse.disk_mount import MountWay, prepare_mounts
 from powercut.fuse.image_check import CommandCheck, FilesCheck, ImageCheck
@@ -173,7 +174,9 @@ def _report(
     console: Console, judge: ProgramJudge, diagnosis: Diagnosis, recording: Recording
 ) -> None:
     counts = judge.counts
-    console.print(f"checked {counts.checked:,} of {counts.images:,} images", soft_wrap=True)
+    console.print(
+        f"checked {counts.checked:,} of {counted(counts.images, 'image')}", soft_wrap=True
+    )
     if counts.recoveries:
         console.print(f"crashed the check itself on {counts.recoveries:,} of them")
     if judge.is_blind:

@@ -8,6 +8,7 @@ from typing import Final, Protocol
 from faults.crash_point import CrashKind, CrashPoint
 from oracles.history import Known
 from oracles.violation import Violation
+from powercut.counted import counted
 from powercut.explorer.recorded_workload import RecordedWorkload
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.disk import Disk
@@ -118,8 +119,8 @@ class Exploration:
     def __str__(self) -> str:
         passed = "no failure in the first" if self.stopped else "safe of"
         verdict = passed if self.safe else f"unsafe in {self.failed} of"
-        kind = "executions" if self.is_lazy else "states"
-        return f"{self.model.name}: {verdict} {self.states} {kind}, {self.how}"
+        checked = counted(str(self.states), "execution" if self.is_lazy else "state")
+        return f"{self.model.name}: {verdict} {checked}, {self.how}"
 
     @property
     def how(self) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 
 from faults.crash_point import CrashKind
 from oracles.violation import Violation, shown
+from powercut.counted import counted
 from powercut.crash_text import lost_lines, names_on
 from powercut.fuzz.action import Action
 from powercut.fuzz.reproducer import Finding
@@ -76,7 +77,7 @@ def _crash(crash: Crash) -> Iterator[str]:
     yield f"        {_TITLES[point.kind]} {where}"
     if point.kind is CrashKind.KILL:
         if point.kept:
-            yield f"          kept   {point.kept} bytes of the write"
+            yield f"          kept   {counted(str(point.kept), 'byte')} of the write"
         return
     if crash.disk is None:
         return

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from powercut.calibrate.row import Row, Seen
 from powercut.calibrate.tally import Contradiction, Counts
+from powercut.counted import counted
 
 _MOST_OUTCOMES: Final = 3
 
@@ -31,17 +32,16 @@ def note_lines(counts: Mapping[str, Counts]) -> Iterator[str]:
     """Yield a line for each file system with images that say nothing about the model."""
     for name, its in counts.items():
         if its.refused:
-            yield f"{name}: {its.refused} of {its.images} crash images were not mounted"
+            yield f"{name}: {its.refused} of {counted(its.images, 'crash image')} were not mounted"
         if its.unreadable:
-            yield f"{name}: {its.unreadable} outcomes with a file that cannot be read"
+            yield f"{name}: {counted(its.unreadable, 'outcome')} with a file that cannot be read"
 
 
 def contradiction_lines(found: Contradiction, programs: int) -> Iterator[str]:
     """Yield the story of a contradiction; ``programs`` have the same cause."""
     row = found.row
     verb = "forbids outcomes" if found.forbidden else "has another errno"
-    count = "1 program" if programs == 1 else f"{programs} programs"
-    yield f"{row['fs']}: {found.model} {verb} of {count}; {found.cause}"
+    yield f"{row['fs']}: {found.model} {verb} of {counted(programs, 'program')}; {found.cause}"
     yield f"  seed {row['seed']}, kernel {row['kernel']}"
     yield from _call_lines("set-up", row["setup"])
     yield from _call_lines("calls", row["ops"])

@@ -8,6 +8,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from powercut.counted import counted
 from powercut.fuzz.campaign.campaign import Score
 from powercut.fuzz.tally import Tally
 from powercut.report.campaign import (
@@ -91,11 +92,12 @@ def _count_lines(report: CampaignReport, fuzzing_seconds: float) -> Iterator[str
     total = report.total()
     images, pairs = total.images, pairs_of(report.scores)
     yield (
-        f"distinct  {total.schedules} schedules in {total.runs:,} runs, {images} crash images in "
-        f"{images.added:,} crashes; the next image is new with a probability of "
-        f"{images.chance_of_new:.0%}"
+        f"distinct  {counted(str(total.schedules), 'schedule')} in {counted(total.runs, 'run')}, "
+        f"{counted(str(images), 'crash image')} in {counted(images.added, 'crash', 'crashes')}; "
+        f"the next image is new with a probability of {images.chance_of_new:.0%}"
     )
-    yield f"reached   {pairs.reached} of {pairs.total} pairs of a running action and a crash point"
+    reached = f"{pairs.reached} of {counted(pairs.total, 'pair')}"
+    yield f"reached   {reached} of a running action and a crash point"
     yield f"speed     {total.crashes / fuzzing_seconds:,.0f} crashes and recoveries a second"
 
 

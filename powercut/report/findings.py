@@ -7,6 +7,7 @@ from typing import Final, assert_never
 
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.violation import Violation, shown
+from powercut.counted import counted
 from powercut.crash_text import lost_lines, names_at
 from powercut.explorer.crash_state import done_at, unsynced_along
 from powercut.explorer.diagnosis import Cause, Diagnosis, NoGap
@@ -136,11 +137,11 @@ def repair_lines(diagnosis: Diagnosis) -> Iterator[str]:
     how = "" if all(found.exhaustive for found in repaired) else " (sampled)"
     if failed:
         yield (
-            f"repair    with {barriers}, {failed:,} of {states:,} states fail{how}: "
+            f"repair    with {barriers}, {failed:,} of {counted(states, 'state')} fail{how}: "
             "those that no fsync prevents"
         )
     else:
-        yield f"repair    with {barriers}, none of {states:,} states fails{how}"
+        yield f"repair    with {barriers}, none of {counted(states, 'state')} fails{how}"
 
 
 def crash_lines(exploration: Exploration, failure: Failure) -> Iterator[str]:
@@ -174,7 +175,7 @@ def _where(exploration: Exploration, failure: Failure) -> str:
             acknowledged = event
     kind = _KINDS[point.kind]
     if point.phase is Phase.DURING:
-        where = f"{kind} during {after}, after {point.kept} bytes"
+        where = f"{kind} during {after}, after {counted(str(point.kept), 'byte')}"
     elif before is None:
         where = f"{kind} before the first operation"
     elif point.kind is CrashKind.KILL and after is not None:

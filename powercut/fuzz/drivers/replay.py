@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from powercut.counted import counted
 from powercut.fuzz.reproducer import Reproducer
 from powercut.fuzz.target import MakeTarget
 from powercut.fuzz.target_run import TargetRun
@@ -41,7 +42,8 @@ class Replay:
     def __str__(self) -> str:
         log = self.run.log
         if self.verdict is Verdict.PASSES:
-            return f"{self.verdict}: {len(log.steps)} steps and the final checks{self._unused()}"
+            steps = counted(len(log.steps), "step")
+            return f"{self.verdict}: {steps} and the final checks{self._unused()}"
         at_step = f"{self.verdict} at step {len(log.steps)}"
         if self.verdict is Verdict.DIVERGED:
             return f"{at_step}: {self.divergence}"
@@ -50,7 +52,9 @@ class Replay:
 
     def _unused(self) -> str:
         unused = self.run.unused
-        return f" ({unused} recorded answers were not asked for)" if unused else ""
+        were = "was" if unused == 1 else "were"
+        answers = counted(unused, "recorded answer")
+        return f" ({answers} {were} not asked for)" if unused else ""
 
 
 def replay(reproducer: Reproducer, make_target: MakeTarget) -> Replay:

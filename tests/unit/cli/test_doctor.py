@@ -23,6 +23,7 @@ def test_doctor_shows_versions_machine_extras_and_models() -> None:
     for word in ("python", "SQLite", "cores", "hypothesis", "sqlite        installed", *MODELS):
         assert word in result.stdout
     assert "settings      no pyproject.toml" in result.stdout
+    assert "\n posix           1 byte " in result.stdout
     assert "workloads     none registered" in result.stdout
     assert result.stdout.splitlines()[-1] == "ready"
     assert list(Path().iterdir()) == []
@@ -49,6 +50,7 @@ def test_malformed_settings_are_a_problem() -> None:
     assert result.exit_code == ExitCode.USAGE
     assert "problem: " in result.stdout
     assert "unknown key 'sead'" in result.stdout
+    assert "settings      not read: see the problem below" in result.stdout
     assert result.stdout.splitlines()[-1] == "not ready"
 
 
