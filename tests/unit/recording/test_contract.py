@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import fields
 from functools import partial
 
 import pytest
 
 import system.errors
 import system.recording.records.errors
+from system.agents.turn_failed import FailureCode
+from system.agents.turn_recorder import Durability, RecordingOptions
+from system.commands.offline import FOUND, INTERRUPTED, MISMATCH, NOT_REPLAYABLE, USAGE
 from system.ports import Json, SideEffectClass
 from system.recording.crash_point import Action, analyze_crash_point
 from system.recording.executions.entry_type import EntryType
+from system.recording.recorder import InMemoryExecutionRecorder, Recorder
+from system.recording.records.errors import RecorderError
 from system.recording.records.event import EventType
 from system.recording.records.event_order import order_problem
 from system.recording.records.header import HEADER_MEMBERS, Reason
@@ -18,6 +26,7 @@ from system.recording.records.record_members import RECORD_MEMBERS
 from system.recording.records.status import ExecutionStatus
 from tests.meta.page_tables import quoted, table_rows
 from tests.meta.source_tree import ROOT
+from tests.unit.recording.executions import ENVELOPE, EVENTS, FAILURE, memory, run
 from tests.unit.recording.test_crash_point import after
 
 PAGE = (ROOT / "docs" / "recording.md").read_text("utf-8")
@@ -51,6 +60,52 @@ def test_the_types_of_entries() -> None:
 def test_the_reasons_and_the_status() -> None:
     assert [quoted(row[0])[0] for row in table("reason")] == [str(each) for each in Reason]
     assert [quoted(row[0])[0] for row in table("status")] == [str(each) for each in ExecutionStatus]
+
+
+def test_the_codes_of_failed_turns() -> None:
+    assert [quoted(row[0])[0] for row in table("code")] == list(FailureCode)
+
+
+def test_the_options() -> None:
+    rows = {quoted(row[0])[0]: row[1].strip("`") for row in table("option")}
+    defaults = {each.name: each.default for each in fields(RecordingOptions)}
+    assert rows == {
+        name: default.name if isinstance(default, Durability) else str(default)
+        for name, default in defaults.items()
+    }
+    meaning = next(table("option"))[2]
+    assert quoted(meaning) == [each.name for each in Durability]
+
+
+def test_the_exit_codes() -> None:
+    codes = [0, FOUND, USAGE, NOT_REPLAYABLE, MISMATCH, INTERRUPTED]
+    assert [int(row[0]) for row in table("exit code")] == codes
+
+
+CALLS: Mapping[str, Callable[[Recorder], object]] = {
+    "start": lambda recorder: recorder.start(ENVELOPE),
+    "record_event": lambda recorder: recorder.record_event(*EVENTS[0]),
+    "mark_not_replayable": lambda recorder: recorder.mark_not_replayable("a test"),
+    "complete": lambda recorder: recorder.complete(FAILURE),
+    "finalize": lambda recorder: run(recorder.finalize(FAILURE)),
+    "end": lambda recorder: run(recorder.end(FAILURE)),
+    "promise": lambda recorder: recorder.promise(FAILURE),
+}
+
+
+@pytest.mark.parametrize(
+    ("column", "earlier"), [(1, ()), (2, ("start",)), (3, ("start", "promise"))]
+)
+def test_the_calls_of_a_recorder(column: int, earlier: Sequence[str]) -> None:
+    rows = {name.partition("(")[0]: row for row in table("call") for name in quoted(row[0])}
+    assert list(rows) == list(CALLS)
+    for name, call in CALLS.items():
+        recorder = InMemoryExecutionRecorder(*memory())
+        for before in earlier:
+            CALLS[before](recorder)
+        is_refused = rows[name][column] == "RecorderError"
+        with pytest.raises(RecorderError) if is_refused else nullcontext():
+            call(recorder)
 
 
 @pytest.mark.parametrize("side_effects", [None, *SideEffectClass])
