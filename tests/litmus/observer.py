@@ -71,7 +71,7 @@ def _random_step(
     return "failed fsync", choices.pick("file", FILES), choices.pick("policy", policies)
 
 
-class _FailedSyncs:
+class FailedSyncs:
     """Makes every sync fail."""
 
     def __init__(self, policy: SyncFailure) -> None:
@@ -93,7 +93,7 @@ def run_program(program: Program, process: Process) -> None:
     """Run a program, in which syncs may fail."""
     for name, *arguments in program:
         if name == "failed fsync":
-            process.disk.interposer = _FailedSyncs(arguments.pop())
+            process.disk.interposer = FailedSyncs(arguments.pop())
         with suppress(OSError):
             getattr(Calls(process), name.removeprefix("failed "))(*arguments)
         process.disk.interposer = None

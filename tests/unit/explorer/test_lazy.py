@@ -21,13 +21,14 @@ from powercut.explorer.lazy.boot import LazyDisk
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import record
 from powercut.explorer.verdicts import Exploration
-from sim.disk.cache.operation import FailedSync, Operation, Sync, SyncFailure
+from sim.disk.cache.operation import SyncFailure
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS
 from sim.disk.crash.undecided.progress import UNLIMITED
 from sim.disk.disk import Disk
 from sim.errors import HarnessError
+from tests.litmus.observer import FailedSyncs
 from tests.unit.explorer.stateful_check import reads_another_file_each_time
 
 LAZY = Limits(engine=Engine.LAZY)
@@ -119,30 +120,12 @@ def test_a_crash_of_the_recovery_is_found_by_both_engines() -> None:
     }
 
 
-class _FailingSyncs:
-    """Makes every sync fail."""
-
-    def __init__(self, policy: SyncFailure) -> None:
-        self._policy = policy
-
-    def before(self, operation: Operation, _number: int) -> Operation:
-        if isinstance(operation, Sync):
-            return FailedSync(operation.path, operation.inode, operation.data_only, self._policy)
-        return operation
-
-    def after(self, _operation: Operation, _number: int) -> None:
-        """Observe nothing."""
-
-    def reading(self, _path: str, _inode: int, _offset: int, data: bytes) -> bytes:
-        return data
-
-
 @pytest.mark.parametrize("policy", SyncFailure)
 def test_a_failed_sync_of_the_recovery_is_decided_unless_it_drops_pages(
     policy: SyncFailure,
 ) -> None:
     def recover(process: Process, _known: Known) -> None:
-        process.disk.interposer = _FailingSyncs(policy)
+        process.disk.interposer = FailedSyncs(policy)
         if "note" in process.listdir("/"):
             _write(process, "/done", _read(process, "/note"))
             with suppress(OSError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from system.ports import JsonObject
 from system.storage.event_log import EventLog
 from system.storage.framing import Framing
@@ -13,6 +15,8 @@ PATH = f"agents/{SESSION}/events.jsonl"
 PENDING = f"agents/{SESSION}/events.pending"
 DIRECTORY = f"agents/{SESSION}"
 NOW = "2026-03-01T12:00:00.000042Z"
+
+both_framings = pytest.mark.parametrize("framing", Framing)
 
 
 def encoded(seq: int, text: str, durable: int | None = None) -> bytes:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,7 +31,6 @@ from tests.unit.system.agents.fake_provider import FakeProvider
 from tests.unit.system.agents.room import (
     ADA,
     BOB,
-    LIVING,
     NOW,
     ONE,
     TWO,
@@ -49,18 +47,6 @@ NEWER = seal({"format": 3, "v": 3}) + b"\n"
 
 ROOT_CURE = "name an empty directory, or a root of this runtime"
 NEWER_CURE = "start the newer version that has written it"
-
-
-@pytest.fixture(autouse=True)
-def every_lifetime_ends() -> Iterator[None]:
-    yield
-    while LIVING:
-        LIVING.pop().world.kill()
-
-
-@pytest.fixture
-def room() -> Room:
-    return Room()
 
 
 def flipped(content: bytes, mark: bytes) -> bytes:

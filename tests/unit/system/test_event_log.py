@@ -21,14 +21,13 @@ from tests.unit.system.logs import (
     PENDING,
     SESSION,
     announced,
+    both_framings,
     content,
     encoded,
     opened,
     say,
     texts,
 )
-
-both_framings = pytest.mark.parametrize("framing", Framing)
 
 
 @both_framings

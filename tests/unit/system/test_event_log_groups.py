@@ -19,6 +19,7 @@ from tests.unit.system.logs import (
     PENDING,
     SESSION,
     announced,
+    both_framings,
     content,
     encoded,
     opened,
@@ -26,8 +27,6 @@ from tests.unit.system.logs import (
     say,
     texts,
 )
-
-both_framings = pytest.mark.parametrize("framing", Framing)
 
 
 def line(seq: int, text: str, durable: int | None = None) -> Line:

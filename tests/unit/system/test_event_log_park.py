@@ -9,9 +9,17 @@ import pytest
 from system.errors import LogStopped
 from system.storage.framing import Framing
 from tests.unit.system.faulty_files import FaultyHost
-from tests.unit.system.logs import PATH, PENDING, announced, encoded, opened, said, say, texts
-
-both_framings = pytest.mark.parametrize("framing", Framing)
+from tests.unit.system.logs import (
+    PATH,
+    PENDING,
+    announced,
+    both_framings,
+    encoded,
+    opened,
+    said,
+    say,
+    texts,
+)
 
 
 @both_framings

@@ -21,6 +21,7 @@ from tests.unit.system.logs import (
     PATH,
     PENDING,
     announced,
+    both_framings,
     content,
     encoded,
     opened,
@@ -29,7 +30,6 @@ from tests.unit.system.logs import (
 )
 
 TORN = announced(encoded(2, "torn"))
-both_framings = pytest.mark.parametrize("framing", Framing)
 
 
 @pytest.mark.parametrize(

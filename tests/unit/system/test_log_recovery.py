@@ -15,13 +15,13 @@ from tests.unit.system.logs import (
     PATH,
     PENDING,
     announced,
+    both_framings,
     content,
     encoded,
     opened,
     texts,
 )
 
-both_framings = pytest.mark.parametrize("framing", Framing)
 MIDDLE = encoded(2, "b").replace(b"said", b"sard")
 
 

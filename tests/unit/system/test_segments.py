@@ -13,10 +13,19 @@ from system.storage.framing import Framing
 from system.storage.line import LARGEST_BYTES, Line, encode_line
 from system.storage.segments import read_lines, segment_path, segments_in
 from tests.unit.system.faulty_files import FaultyHost
-from tests.unit.system.logs import DIRECTORY, NOW, PATH, SESSION, encoded, opened, said, say
+from tests.unit.system.logs import (
+    DIRECTORY,
+    NOW,
+    PATH,
+    SESSION,
+    both_framings,
+    encoded,
+    opened,
+    said,
+    say,
+)
 
 FIRST, SECOND = f"{DIRECTORY}/events.1.jsonl", f"{DIRECTORY}/events.2.jsonl"
-both_framings = pytest.mark.parametrize("framing", Framing)
 
 
 def texts(log: EventLog) -> list[object]:

@@ -263,13 +263,20 @@ def test_a_task_whose_turns_kill_the_process_is_blocked_and_reported_once() -> N
     assert report.payload["key"] == f"resume:{task_id}"
 
 
-def test_a_person_retries_the_trigger_of_a_blocked_task() -> None:
+def blocked() -> tuple[Room, str, str]:
+    """Return a root, an agent in it, and its task, which a failed turn has blocked."""
     room, ada = opened(Options(most_attempts=1))
     task_id = begin(room, ada)
     room.kill()
     room.provider.fail("sent")
     room.open()
     room.settle(2)
+    assert task(room, task_id).status == "BLOCKED"
+    return room, ada, task_id
+
+
+def test_a_person_retries_the_trigger_of_a_blocked_task() -> None:
+    room, ada, task_id = blocked()
     assert status_of_task(room, ada) == "BLOCKED"
     [dead] = waiting(room)
     room.run(room.runtime.triggers.retry(dead.id))
@@ -281,13 +288,7 @@ def test_a_person_retries_the_trigger_of_a_blocked_task() -> None:
 
 
 def test_a_turn_of_a_blocked_task_goes_on_with_it() -> None:
-    room, ada = opened(Options(most_attempts=1))
-    task_id = begin(room, ada)
-    room.kill()
-    room.provider.fail("sent")
-    room.open()
-    room.settle(2)
-    assert task(room, task_id).status == "BLOCKED"
+    room, ada, task_id = blocked()
     assert checkpoint(room, ada, task_id) == {"last_seq": 2}
     assert task(room, task_id).status == "ACTIVE"
 
