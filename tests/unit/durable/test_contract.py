@@ -11,7 +11,7 @@ import pytest
 
 import system.durable.errors
 import system.errors
-from system.durable.activity import ActivityStatus
+from system.durable.activity import ActivityStatus, Decision, Unknown
 from system.durable.legacy import LEGACY_TYPES
 from system.durable.producers import PRODUCERS, Producer
 from system.durable.recurrence import ScheduleKind
@@ -23,6 +23,8 @@ from system.errors import RuntimeRefused
 from tests.meta.page_tables import quoted, table_rows
 from tests.meta.source_tree import ROOT
 from tests.unit.durable.durable_bench import Bench
+from tests.unit.durable.test_activity_store import KEY, attempt, intend, record, resolve
+from tests.unit.durable.test_report_store import dead
 
 PAGE = (ROOT / "docs" / "durable.md").read_text("utf-8")
 
@@ -63,6 +65,28 @@ def test_the_errors() -> None:
     for row in table("failure"):
         [name] = quoted(row[1])
         assert hasattr(system.durable.errors, name) or hasattr(system.errors, name), name
+
+
+def test_the_reports(bench: Bench) -> None:
+    trigger_id = dead(bench)
+    intend(bench, session_id="s")
+    attempt(bench)
+    record(bench, Unknown("no answer"))
+    resolve(bench, Decision.PERFORMED)
+    reports = bench.stores.reports.take()
+
+    def shown(message_id: str) -> str:
+        return message_id.replace("<trigger_id>", trigger_id).replace("<activity_id>", KEY)
+
+    ids = {shown(name) for row in table("report") for name in quoted(row[2])}
+    assert {report.message_id for report in reports} == ids
+    page = (ROOT / "docs" / "runtime.md").read_text("utf-8")
+    for notice, to, message_id, members in table_rows(page, "notice"):
+        if to == "USER":
+            [report] = [each for each in reports if each.message_id == shown(quoted(message_id)[0])]
+            assert isinstance(report.payload, dict)
+            assert set(report.payload) == {"notice", *quoted(members)[0].split(", ")}
+            assert report.payload["notice"] == notice
 
 
 def in_state(status: TriggerStatus, attempts: int = 1) -> tuple[Bench, str, Claim]:

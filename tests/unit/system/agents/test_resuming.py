@@ -8,6 +8,8 @@ from system.ports import JsonObject
 from system.recovery.resume import Resume
 from system.runtime import Options
 from system.sessions.session import SessionState
+from tests.meta.page_tables import quoted, table_rows
+from tests.meta.source_tree import ROOT
 from tests.unit.system.agents.boot import END, recovered
 from tests.unit.system.agents.room import (
     ADA,
@@ -44,6 +46,9 @@ def test_an_agent_whose_turns_were_lost_receives_one_notice(room: Room) -> None:
     )
     payload = reported["payload"]
     assert isinstance(payload, dict)
+    page = (ROOT / "docs" / "runtime.md").read_text("utf-8")
+    [row] = [row for row in table_rows(page, "notice") if row[0] == "recovery"]
+    assert set(payload) == {"notice", *quoted(row[3])[0].split(", ")}
     assert 5_000_000_000 <= int(str(payload.pop("downtime_ns"))) < 6_000_000_000
     assert payload == {"notice": "recovery", "v": 1, "lost_turns": ["t1", "t2"], "pending": 1}
     room.reopen(start=False)
