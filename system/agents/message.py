@@ -129,13 +129,20 @@ def check_payload(payload: Json) -> None:
         raise PayloadTooLarge(size_bytes, MOST_PAYLOAD_BYTES)
 
 
-def prompt_of(messages: Iterable[Message], name_of: Mapping[str, str]) -> str:
-    """Return the prompt that shows these messages: canonical JSON, a list of objects.
+class Prompt(NamedTuple):
+    """A prompt that shows messages; ``text`` is the canonical JSON of ``items``, a list."""
+
+    text: str
+    items: list[JsonObject]
+
+
+def prompt_of(messages: Iterable[Message], name_of: Mapping[str, str]) -> Prompt:
+    """Return the prompt that shows these messages.
 
     ``name_of`` maps agent ids to names. Payloads were checked when they were accepted.
     """
-    shown: list[Json] = [shown_message(message, name_of) for message in messages]
-    return canonical_of_plain(shown).decode("ascii")
+    items = [shown_message(message, name_of) for message in messages]
+    return Prompt(canonical_of_plain(list[Json](items)).decode("ascii"), items)
 
 
 def shown_message(message: Message, name_of: Mapping[str, str]) -> JsonObject:

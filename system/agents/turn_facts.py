@@ -6,119 +6,138 @@ were in a line, and so are plain JSON.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from system.agents.turn_complete import TurnComplete
 from system.agents.turn_failed import FailureCode
-from system.ports import Json, JsonObject, SideEffectClass
+from system.ports import JsonObject, SideEffectClass
 from system.recording.records.envelope_hash import FrozenEnvelope
 from system.recording.records.frozen_json import FrozenJson
-from system.recording.records.record import EFFECTS_MEMBER
+from system.storage.codec import canonical_of_plain, canonical_text
 
 SIDE_EFFECTS = SideEffectClass.REVERSIBLE
 """The tools of a turn only collect effects until its line is durable."""
 
-
 _MOST_AGENTS: Final = 1024
-"""The most agents for which payloads that are equal in each turn are cached."""
+"""The most agents whose texts are kept as JSON."""
+
+# Canonical JSON has its members in the order of their names. To encode objects takes much longer.
+_SHOWN: Final = b'{"kind":%b,"payload":%b,"sender_name":%b}'
+_HASHED: Final = b'{"agent":%b,"model":%b,"payload":[%b],"provider":%b}'
+_ROUTING: Final = b'{"agent_id":%b,"epoch":%b,"message_ids":%b,"session_id":%b,"turn_id":%b}'
+_INTENT: Final = b'{"messageIds":%b,"sessionId":%b,"turnId":%b}'
+_ROUTE: Final = (
+    b'{"agent":%b,"model":%b,"name":%b,"provider":%b,"retryOf":%b,"sideEffectClass":"%b"}'
+)
+_ATTEMPT: Final = b'{"agent":%b,"attempt":1,"provider":%b}'
+_ATTEMPT_END: Final = b'{"agent":%b,"attempt":1,%b"presented":%b,"status":"%b"}'
+_RESPONSE: Final = (
+    b'{"metadata":{"identity":%b,"provider":%b,%b"turnId":%b},"payload":{"response":%b},'
+    b'"status":"success"}'
+)
+_EFFECTS: Final = b'"sideEffectClass":"%b",'
+_REVERSIBLE: Final = SIDE_EFFECTS.encode()
+_IRREVERSIBLE: Final = SideEffectClass.IRREVERSIBLE.encode()
 
 
-class TurnFacts(NamedTuple):
+class _AgentJson(NamedTuple):
+    """The texts that are equal in each turn of an agent, as JSON."""
+
+    agent_id: bytes
+    session_id: bytes
+    name: bytes
+    provider: bytes
+    model: bytes
+
+
+class TurnFacts:
     """``shown`` are the presented messages as the prompt has them."""
 
-    turn_id: str
-    agent_id: str
-    session_id: str
-    name: str
-    provider: str
-    model: str
-    shown: Sequence[JsonObject]
+    __slots__ = ("_agent", "_message_ids", "_shown", "_turn_id")
+
+    def __init__(
+        self, turn_id: str, agent_id: str, session_id: str, name: str, provider: str, model: str,
+        shown: Sequence[JsonObject],
+    ) -> None:  # fmt: skip
+        self._turn_id = canonical_text(turn_id)
+        self._agent = _agent_json(agent_id, session_id, name, provider, model)
+        self._shown = shown
+        self._message_ids = _texts([str(message["message_id"]) for message in shown])
 
     def envelope(self, epoch: int | None) -> FrozenEnvelope:
         """Return the envelope; ids and ``epoch`` do not enter its hash."""
-        payload: list[Json] = [
-            {
-                "sender_name": message["sender_name"],
-                "kind": message["kind"],
-                "payload": message["payload"],
-            }
-            for message in self.shown
-        ]
-        members: JsonObject = {
-            "agent": self.name,
-            "provider": self.provider,
-            "model": self.model,
-            "payload": payload,
-        }
-        routing: JsonObject = {
-            "agent_id": self.agent_id,
-            "session_id": self.session_id,
-            "turn_id": self.turn_id,
-            "message_ids": self._message_ids(),
-            "epoch": epoch,
-        }
-        return FrozenEnvelope.of_plain(members, routing)
+        agent = self._agent
+        payload = b",".join([
+            _SHOWN % (
+                canonical_text(str(message["kind"])),
+                canonical_of_plain(message["payload"]),
+                canonical_text(str(message["sender_name"])),
+            )
+            for message in self._shown
+        ])  # fmt: skip
+        hashed = _HASHED % (agent.name, agent.model, payload, agent.provider)
+        routing = _ROUTING % (
+            agent.agent_id, b"null" if epoch is None else b"%d" % epoch, self._message_ids,
+            agent.session_id, self._turn_id,
+        )  # fmt: skip
+        return FrozenEnvelope.of_parts(hashed, routing)
 
     def intent(self) -> FrozenJson:
         """Return the payload of INTENT_RECEIVED."""
-        return FrozenJson.of_plain({
-            "turnId": self.turn_id, "sessionId": self.session_id, "messageIds": self._message_ids(),
-        })  # fmt: skip
+        return FrozenJson(_INTENT % (self._message_ids, self._agent.session_id, self._turn_id))
 
     def route(self, retry_of: str | None) -> FrozenJson:
         """Return the payload of ROUTER_DECISION."""
-        return _route(self.agent_id, self.name, self.provider, self.model, retry_of)
+        agent = self._agent
+        retried = b"null" if retry_of is None else canonical_text(retry_of)
+        return FrozenJson(
+            _ROUTE
+            % (
+                agent.agent_id,
+                agent.model,
+                agent.name,
+                agent.provider,
+                retried,
+                _REVERSIBLE,
+            )
+        )
 
     def attempt(self) -> FrozenJson:
         """Return the payload of AGENT_ATTEMPT_START; a turn has one attempt."""
-        return _attempt(self.agent_id, self.provider)
+        return FrozenJson(_ATTEMPT % (self._agent.agent_id, self._agent.provider))
 
     def attempt_end(self, presented: Sequence[str], error: JsonObject | None = None) -> FrozenJson:
         """Return the payload of AGENT_ATTEMPT_END; ``presented`` includes checked messages."""
-        payload: JsonObject = {
-            "agent": self.agent_id,
-            "attempt": 1,
-            "status": "success" if error is None else "error",
-            "presented": list[Json](presented),
-        }
+        status, member = b"success", b""
         if error is not None:
-            payload["error"] = error
-        return FrozenJson.of_plain(payload)
+            status, member = b"error", b'"error":%b,' % canonical_of_plain(error)
+        return FrozenJson(_ATTEMPT_END % (self._agent.agent_id, member, _texts(presented), status))
 
     def fallback(self, reason: str, after_ns: int) -> FrozenJson:
         """Return the payload of FALLBACK_TRIGGERED: the same agent, after a pause."""
-        return FrozenJson.of_plain(
-            {"from": self.agent_id, "to": None, "reason": reason, "afterNs": after_ns}
+        return FrozenJson(
+            b'{"afterNs":%d,"from":%b,"reason":%b,"to":null}'
+            % (after_ns, self._agent.agent_id, canonical_text(reason))
         )
 
     def failure(self, error: JsonObject) -> FrozenJson:
         """Return the final response of a turn that has failed."""
-        metadata: JsonObject = {"turnId": self.turn_id, "provider": self.provider}
-        return FrozenJson.of_plain(
-            {"status": "error", "payload": None, "metadata": metadata, "error": error}
+        return FrozenJson(
+            b'{"error":%b,"metadata":{"provider":%b,"turnId":%b},"payload":null,"status":"error"}'
+            % (canonical_of_plain(error), self._agent.provider, self._turn_id)
         )
 
-    def _message_ids(self) -> list[Json]:
-        return [message["message_id"] for message in self.shown]
-
 
 @lru_cache(maxsize=_MOST_AGENTS)
-def _route(agent_id: str, name: str, provider: str, model: str, retry_of: str | None) -> FrozenJson:
-    return FrozenJson.of_plain({
-        "agent": agent_id,
-        "name": name,
-        "provider": provider,
-        "model": model,
-        "sideEffectClass": str(SIDE_EFFECTS),
-        "retryOf": retry_of,
-    })  # fmt: skip
+def _agent_json(agent_id: str, session_id: str, name: str, provider: str, model: str) -> _AgentJson:
+    return _AgentJson(*map(canonical_text, (agent_id, session_id, name, provider, model)))
 
 
-@lru_cache(maxsize=_MOST_AGENTS)
-def _attempt(agent_id: str, provider: str) -> FrozenJson:
-    return FrozenJson.of_plain({"agent": agent_id, "attempt": 1, "provider": provider})
+def _texts(texts: Iterable[str]) -> bytes:
+    """Return a list of texts as JSON."""
+    return b"[%b]" % b",".join(map(canonical_text, texts))
 
 
 def error_of(code: FailureCode, message: str) -> JsonObject:
@@ -131,10 +150,10 @@ def response_of(turn: TurnComplete) -> FrozenJson:
 
     A turn whose line promises activities is IRREVERSIBLE (docs/recording.md, After a crash).
     """
-    metadata: JsonObject = {
-        "turnId": turn.turn_id, "provider": turn.provider, "identity": turn.identity,
-    }  # fmt: skip
-    if turn.work.activities:
-        metadata[EFFECTS_MEMBER] = str(SideEffectClass.IRREVERSIBLE)
-    payload: JsonObject = {"response": turn.response}
-    return FrozenJson.of_plain({"status": "success", "payload": payload, "metadata": metadata})
+    effects = _EFFECTS % _IRREVERSIBLE if turn.work.activities else b""
+    return FrozenJson(
+        _RESPONSE % (
+            canonical_text(turn.identity), canonical_text(turn.provider), effects,
+            canonical_text(turn.turn_id), canonical_text(turn.response),
+        )
+    )  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Final
 from system.agents import event
 from system.agents.agent import Agent
 from system.agents.dispatcher import Dispatcher
-from system.agents.message import Message, prompt_of, shown_message
+from system.agents.message import Message, Prompt, prompt_of
 from system.agents.multiplexer import Pool
 from system.agents.orchestrator import LONGEST_PAUSE_NS, SECOND_NS
 from system.agents.tools import TurnTools
@@ -155,9 +155,9 @@ class Turns:
         if not (shown or trigger) or not agent.may_run or orchestrator.closing:
             return None
         turn_id = orchestrator.host.ids.uuid_hex()
-        prompt = _fitting_prompt(trigger, shown, orchestrator.tree.names)
+        prompt, items = _fitting_prompt(trigger, shown, orchestrator.tree.names)
         presented = [message.message_id for message in shown]
-        recorder = self._recorder(agent, turn_id, [*_first_of(trigger), *shown])
+        recorder = self._recorder(agent, turn_id, items)
         try:
             if recorder:
                 await recorder.start(orchestrator.epoch, agent.history.retry_of)
@@ -196,7 +196,7 @@ class Turns:
         return turn
 
     def _recorder(
-        self, agent: Agent, turn_id: str, shown: Sequence[Message]
+        self, agent: Agent, turn_id: str, shown: Sequence[JsonObject]
     ) -> TurnRecorder | None:
         """Return the recorder of a turn, or None if executions are not recorded."""
         orchestrator = self._orchestrator
@@ -206,7 +206,7 @@ class Turns:
         assert session is not None, "an agent without a session is stopped"
         facts = TurnFacts(
             turn_id, agent.agent_id, agent.session_id, agent.name(), session.provider,
-            session.model, [shown_message(each, orchestrator.tree.names) for each in shown],
+            session.model, shown,
         )  # fmt: skip
         return TurnRecorder(
             orchestrator.host, orchestrator.recording, self._recording_options, facts
@@ -257,11 +257,6 @@ def _identity_of(conversation: Conversation) -> str:
         raise TurnFailed(str(error)) from error
 
 
-def _first_of(trigger: TurnTrigger | None) -> list[Message]:
-    """Return the items of the prompt before the messages."""
-    return [] if trigger is None else [trigger.message]
-
-
 def _start_members(trigger: TurnTrigger | None) -> JsonObject:
     """Return the members of ``turn.start`` about the trigger."""
     return {} if trigger is None else {"trigger_id": trigger.trigger_id}
@@ -269,13 +264,13 @@ def _start_members(trigger: TurnTrigger | None) -> JsonObject:
 
 def _fitting_prompt(
     trigger: TurnTrigger | None, shown: list[Message], names: Mapping[str, str]
-) -> str:
+) -> Prompt:
     """Return the prompt of a turn; messages that do not fit are removed from ``shown``.
 
     Removed messages are shown in a later turn. A single message always fits, and so does a
     trigger.
     """
-    first = _first_of(trigger)
-    while len(prompt := prompt_of([*first, *shown], names)) > MOST_PROMPT_BYTES:
+    first = [] if trigger is None else [trigger.message]
+    while len((prompt := prompt_of([*first, *shown], names)).text) > MOST_PROMPT_BYTES:
         del shown[len(shown) // 2 :]
     return prompt

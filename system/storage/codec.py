@@ -79,6 +79,11 @@ def canonical_of_plain(value: Json) -> bytes:
     return "".join(_encode(value, 0)).encode("ascii")
 
 
+def canonical_text(text: str) -> bytes:
+    """Return the canonical JSON of a text that is known to be plain data."""
+    return encoder.encode_basestring_ascii(text).encode("ascii")
+
+
 def _refusal(value: object, levels: int) -> tuple[str, str] | None:
     """Return the place and the reason of the first part that is not plain JSON data, or None.
 

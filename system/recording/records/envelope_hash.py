@@ -12,12 +12,12 @@ from enum import Enum
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from system.ports import JsonObject
 from system.recording.records.frozen_json import FrozenJson
-from system.storage.codec import canonical, canonical_of_plain
+from system.storage.codec import canonical
 
 HASH_VERSION: Final = 2
 EXCLUDED: Final = "routingMetadata"
+_WITH_ROUTING: Final = b'%b,"routingMetadata":%b}'
 
 HASH_TEXT: Final = re.compile("sha256:[0-9a-f]{64}")
 
@@ -67,16 +67,13 @@ class FrozenEnvelope(NamedTuple):
         return cls(frozen, hash_of_envelope(frozen))
 
     @classmethod
-    def of_plain(cls, members: JsonObject, routing: JsonObject) -> FrozenEnvelope:
-        """Freeze an envelope of plain data; ``routing`` is its member ``routingMetadata``.
+    def of_parts(cls, hashed: bytes, routing: bytes) -> FrozenEnvelope:
+        """Return the envelope of two canonical JSON objects.
 
-        There must be other ``members``, and their names must sort before ``routingMetadata``.
+        ``routing`` is its member ``routingMetadata``. ``hashed`` has the others, at least one, and
+        their names sort before ``routingMetadata``.
         """
-        assert members
-        assert all(name < EXCLUDED for name in members)
-        hashed, excluded = canonical_of_plain(members), canonical_of_plain(routing)
-        frozen = FrozenJson(b'%s,"%s":%s}' % (hashed[:-1], EXCLUDED.encode(), excluded))
-        return cls(frozen, hash_text(hashed))
+        return cls(FrozenJson(_WITH_ROUTING % (hashed[:-1], routing)), hash_text(hashed))
 
 
 def matching_function(

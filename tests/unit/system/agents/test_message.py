@@ -11,6 +11,7 @@ from system.agents.message import (
     check_payload,
     error_about,
     prompt_of,
+    shown_message,
 )
 from system.errors import NotPlainJson, PayloadTooLarge
 
@@ -50,16 +51,17 @@ def test_an_error_goes_back_to_the_sender_in_the_name_of_who_was_not_reached() -
 
 
 def test_a_prompt_is_canonical_json_and_names_the_senders() -> None:
-    prompt = prompt_of([HELLO], {"ada": "Ada"})
+    prompt, items = prompt_of([HELLO], {"ada": "Ada"})
 
     assert prompt == (
         '[{"kind":"text","message_id":"m","payload":{"a":1},"reply_to":"before",'
         '"sender":"ada","sender_name":"Ada"}]'
     )
+    assert items == [shown_message(HELLO, {"ada": "Ada"})]
 
 
 def test_a_sender_without_a_name_is_called_by_its_id() -> None:
-    assert '"sender_name":"ada"' in prompt_of([HELLO], {})
+    assert shown_message(HELLO, {})["sender_name"] == "ada"
 
 
 def test_a_payload_of_just_the_limit_is_taken() -> None:

@@ -1,0 +1,78 @@
+"""The facts of a turn are canonical JSON, also with texts that JSON escapes."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+import pytest
+
+from system.agents.outbox import Outbox
+from system.agents.turn_complete import TurnComplete
+from system.agents.turn_facts import TurnFacts, error_of, response_of
+from system.agents.turn_failed import FailureCode
+from system.agents.turn_work import PromisedActivity, TurnWork
+from system.ports import JsonObject
+from system.recording.records.envelope_hash import compute_envelope_hash
+from system.recording.records.frozen_json import FrozenJson
+from system.storage.codec import canonical
+
+NAME: Final = 'Ada "%b" \\ é \n 𝄞'
+SHOWN: Final[list[JsonObject]] = [
+    {
+        "message_id": f"m{number}", "sender": "USER", "sender_name": NAME, "kind": "text",
+        "payload": {"b": [number, None], "a": NAME}, "reply_to": None,
+    }
+    for number in range(2)
+]  # fmt: skip
+ERROR: Final = error_of(FailureCode.TIMEOUT, NAME)
+
+
+def facts(*shown: JsonObject) -> TurnFacts:
+    return TurnFacts("t" * 32, "a" * 32, "s" * 32, NAME, "scripted", "%d", shown)
+
+
+@pytest.mark.parametrize(
+    "frozen",
+    [
+        facts(*SHOWN).intent(),
+        facts().intent(),
+        facts().route(None),
+        facts().route("exec-0123456789abcdef"),
+        facts().attempt(),
+        facts().attempt_end([]),
+        facts().attempt_end(["m0", "m1"], ERROR),
+        facts().fallback(NAME, 5),
+        facts().failure(ERROR),
+        facts(*SHOWN).envelope(None).frozen,
+    ],
+)
+def test_a_payload_is_canonical(frozen: FrozenJson) -> None:
+    assert canonical(frozen.value()) == frozen.encoded
+
+
+@pytest.mark.parametrize("shown", [SHOWN, SHOWN[:1], []])
+def test_the_hash_of_an_envelope_is_that_of_its_members(shown: list[JsonObject]) -> None:
+    envelope = facts(*shown).envelope(7)
+    members = envelope.frozen.members()
+    assert compute_envelope_hash(members) == envelope.hash
+    assert members["payload"] == [
+        {key: each[key] for key in ("sender_name", "kind", "payload")} for each in shown
+    ]
+    assert members["routingMetadata"] == {
+        "agent_id": "a" * 32, "session_id": "s" * 32, "turn_id": "t" * 32, "epoch": 7,
+        "message_ids": [each["message_id"] for each in shown],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("activities", [(), (PromisedActivity("key", "pay", {}),)])
+def test_a_response_names_irreversible_effects(activities: tuple[PromisedActivity, ...]) -> None:
+    turn = TurnComplete(
+        "t" * 32, ["m0"], NAME, "scripted", NAME, Outbox(), work=TurnWork(activities)
+    )
+    response = response_of(turn)
+    metadata = {"turnId": "t" * 32, "provider": "scripted", "identity": NAME}
+    if activities:
+        metadata["sideEffectClass"] = "IRREVERSIBLE"
+    expected = {"status": "success", "payload": {"response": NAME}, "metadata": metadata}
+    assert response.encoded == canonical(json.loads(json.dumps(expected)))
