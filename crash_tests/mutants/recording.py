@@ -62,12 +62,12 @@ events_are_written_at_the_end = Mutant(
         SourcePatch(
             "system.recording.wal.recording",
             """
-            if fact.entry_type != EntryType.FINAL_RESPONSE:
+            if fact.entry_type != _FINAL_RESPONSE:
                 self._append(execution, (fact,), at_once=at_once)
                 return
             """,
             """
-            if fact.entry_type != EntryType.FINAL_RESPONSE:
+            if fact.entry_type != _FINAL_RESPONSE:
                 return
             """,
         ),

@@ -93,7 +93,7 @@ def append_stale_entry(files: FileSystem, last: int) -> Damage | None:
             earlier.clock, f"exec-{log.last:016x}", FrozenEnvelope.of({"log": "an earlier one"}),
             SideEffectClass.REVERSIBLE,
         )  # fmt: skip
-        log.append(execution.facts.now().recent)
+        log.append(execution.facts.recent)
     log.close()
     content = earlier.files.read(log.segments[0][0])[0]
     stale = read_segment(content)

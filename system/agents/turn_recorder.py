@@ -16,10 +16,10 @@ from system.agents.turn_facts import SIDE_EFFECTS, TurnFacts, error_of, response
 from system.agents.turn_failed import code_of
 from system.errors import StorageError
 from system.ports import Host, JsonObject
+from system.recording.recorder import Recorder
 from system.recording.records.event import EventType
 from system.recording.records.frozen_json import FrozenJson
 from system.recording.wal.recording import WalRecording
-from system.recording.wal_store import WalExecutionRecorder
 
 
 class Durability(Enum):
@@ -56,7 +56,9 @@ class TurnRecorder:
         self.start_members: JsonObject = {}
         self._facts = facts
         self._is_durable_at_once = options.durability is Durability.EVENTS
-        self._recorder = WalExecutionRecorder(host, recording, options.sample_rate, at_once=False)
+        self._recorder = Recorder(
+            host.clock, host.ids, recording, options.sample_rate, at_once=False
+        )
         self._is_open = False
 
     async def start(self, epoch: int, retry_of: str | None) -> None:
@@ -85,12 +87,14 @@ class TurnRecorder:
 
     async def end_attempt(self, presented: Sequence[str]) -> None:
         """Record that the provider has answered."""
-        with suppress(StorageError, OSError):
-            await self._record(EventType.AGENT_ATTEMPT_END, self._facts.attempt_end(presented))
+        if self._is_open:
+            with suppress(StorageError, OSError):
+                await self._record(EventType.AGENT_ATTEMPT_END, self._facts.attempt_end(presented))
 
     async def commit(self, turn: TurnComplete) -> None:
         """Record the response of a turn whose line is durable, without a barrier."""
-        await self._complete(response_of(turn))
+        if self._is_open:
+            await self._complete(response_of(turn))
 
     async def fail(self, failure: BaseException, presented: Sequence[str], after_ns: int) -> None:
         """Record that the turn has failed, and runs again after ``after_ns``."""
@@ -109,15 +113,11 @@ class TurnRecorder:
         await self._complete(self._facts.failure(error))
 
     async def _record(self, event_type: EventType, payload: FrozenJson) -> None:
-        if not self._is_open:
-            return
         self._recorder.record_event(event_type, payload)
         if self._is_durable_at_once:
             await self._recorder.barrier()
 
     async def _complete(self, response: FrozenJson) -> None:
-        if not self._is_open:
-            return
         self._is_open = False
         self._recorder.promise(response)
         if self._is_durable_at_once:

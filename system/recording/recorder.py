@@ -5,7 +5,7 @@ new → started → finished. ``Recorder`` implements the states; a backend writ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -19,7 +19,6 @@ from system.recording.records.event import EventType
 from system.recording.records.execution_id import is_sampled, new_execution_id
 from system.recording.records.record import ExecutionRecord
 from system.recording.stores.memory_store import InMemoryExecutionStore
-from system.storage.line import timestamp
 
 
 class ExecutionRecorder(Protocol):
@@ -111,7 +110,7 @@ class RecorderBackend(Protocol):
         """
         ...
 
-    async def barrier(self, execution: Execution) -> None:
+    def barrier(self, execution: Execution) -> Awaitable[None]:
         """Make everything of an execution durable."""
         ...
 
@@ -170,12 +169,9 @@ class Recorder:
         if self._sample_rate < 1.0 and not is_sampled(execution_id, self._sample_rate):
             self.is_sampled_out = True
             return execution_id
-        now = timestamp(self._clock.wall_ns())
         execution = Execution.new(
-            self._clock, execution_id, frozen, side_effects, re_execution_of, now
+            self._clock, execution_id, frozen, side_effects, re_execution_of, events=events
         )
-        for event_type, payload in events:
-            execution.add(execution.next_event(event_type, payload, now))
         self._backend.begin(execution, at_once=self._at_once)
         self._execution = execution
         return execution_id

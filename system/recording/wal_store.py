@@ -32,8 +32,8 @@ class WalExecutionStore:
         recording = self._recording
         if (execution := recording.running.get(execution_id)) is not None:
             return execution.record()
-        if (waiting := recording.waiting.get(execution_id)) is not None:
-            return waiting.view.record()
+        if (view := recording.waiting.get(execution_id)) is not None:
+            return view.record()
         return recording.files.load(execution_id)
 
     def list_all(self) -> Iterator[str]:
@@ -43,7 +43,7 @@ class WalExecutionStore:
     def find_by_hash(self, envelope_hash: str) -> list[str]:
         recording = self._recording
         found = {*recording.files.find_by_hash(envelope_hash)}
-        hashes = {key: waiting.view.envelope_hash for key, waiting in recording.waiting.items()}
+        hashes = {key: view.envelope_hash for key, view in recording.waiting.items()}
         hashes |= {key: execution.envelope_hash for key, execution in recording.running.items()}
         return sorted(found.union(key for key in hashes if hashes[key] == envelope_hash))
 
@@ -54,9 +54,8 @@ class WalExecutionStore:
     def hash_of(self, execution_id: str) -> str | None:
         if self.is_running(execution_id):
             return None
-        waiting = self._recording.waiting.get(execution_id)
-        if waiting is not None:
-            return waiting.view.record().header.record_hash
+        if (view := self._recording.waiting.get(execution_id)) is not None:
+            return view.record().header.record_hash
         return self._recording.files.hash_of(execution_id)
 
     def invalidate(self, execution_id: str, reason: str, by: str) -> ExecutionRecord:

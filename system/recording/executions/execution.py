@@ -6,21 +6,21 @@ where they write its facts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NamedTuple
 
 from system.ports import Clock, SideEffectClass
 from system.recording.executions.deterministic_clock import DeterministicClock
 from system.recording.executions.entry_type import ENTRY_OF_EVENT, EVENT_OF_ENTRY, EntryType
-from system.recording.executions.fact import Fact, StoredFact, encoded_fact, ends_of_fact
+from system.recording.executions.fact import Fact, StoredFact, encoded_fact, end_of_fact
 from system.recording.executions.fact_list import FactList, Facts
 from system.recording.executions.record_builder import RecordBuilder, start_payload
 from system.recording.executions.spool import Spool
 from system.recording.records.envelope_hash import FrozenEnvelope
 from system.recording.records.errors import EventLost, RecorderError
 from system.recording.records.event import EventType
-from system.recording.records.event_order import may_follow, order_problem
+from system.recording.records.event_order import AFTER, EVENTS_AFTER, order_problem
 from system.recording.records.frozen_json import FrozenJson
 from system.recording.records.header import Reason, StartFacts
 from system.recording.records.invalidation import is_text
@@ -30,18 +30,24 @@ from system.recording.records.record import ExecutionRecord
 from system.storage.codec import canonical
 from system.storage.line import timestamp
 
-_EVENT_TYPES: Final = frozenset(EventType)
+_START: Final = int(EntryType.START)
+_EVENT_TYPES: Final = frozenset(EventType) - {EventType.FINAL_RESPONSE}
+_IS_FINISHED: Final = "Cannot record after finalization"
 _NEVER_LIFTED: Final = frozenset((Reason.RECORDING_FAILURE, Reason.RECORD_CORRUPTED))
 
 
 class ExecutionView(NamedTuple):
-    """An execution at one moment; later facts do not change it."""
+    """An execution at one moment; later facts do not change it.
+
+    ``last_entry`` is the number of its last entry in a write-ahead log.
+    """
 
     execution_id: str
     envelope_hash: str
     facts: Facts
     reason: str | None
     now: str
+    last_entry: int
 
     @property
     def is_long(self) -> bool:
@@ -84,17 +90,20 @@ class Execution:
         "last_entry", "last_event", "reason",
     )  # fmt: skip
 
-    def __init__(self, clock: Clock, execution_id: str, envelope_hash: str, created: str) -> None:
-        self.execution_id: Final = execution_id
-        self.envelope_hash: Final = envelope_hash
-        self.facts: Final = FactList()
-        self.last_event: EventType | None = None
+    def __init__(
+        self, clock: Clock, start: StartFacts, facts: list[Fact], last_event: EventType | None,
+        last_number: int,
+    ) -> None:  # fmt: skip
+        self.execution_id: Final = start.execution_id
+        self.envelope_hash: Final = start.envelope_hash
+        self.facts: Final = FactList(facts)
+        self.last_event = last_event
         self.reason: str | None = Reason.EXECUTION_INCOMPLETE
         # The numbers of its first and its last entry in a write-ahead log.
         self.first_entry = self.last_entry = 0
         self._clock = clock
-        self._created = created
-        self._numbers = DeterministicClock()
+        self._created = start.created_utc_iso
+        self._numbers = DeterministicClock(last_number)
 
     @classmethod
     def new(
@@ -105,27 +114,32 @@ class Execution:
         side_effects: SideEffectClass,
         re_execution_of: str | None = None,
         created_utc_iso: str | None = None,
+        events: Sequence[tuple[EventType, object]] = (),
     ) -> Execution:
-        """Return an execution that starts now, or has started at ``created_utc_iso``."""
+        """Return an execution that starts now, or has started at ``created_utc_iso``.
+
+        ``events`` are its first ones, of the same time; raises as ``next_event`` for them.
+        """
         created = created_utc_iso or timestamp(clock.wall_ns())
         side_effects = SideEffectClass(side_effects)
         start = StartFacts(execution_id, created, envelope.hash, side_effects, re_execution_of)
-        execution = cls(clock, execution_id, envelope.hash, created)
-        payload = start_payload(start, envelope.frozen)
-        encoded = encoded_fact(execution_id, 0, payload, created)
-        execution.facts.append(Fact(EntryType.START, encoded))
-        return execution
+        end, last_event = end_of_fact(execution_id, created), None
+        facts = [Fact(_START, encoded_fact(0, start_payload(start, envelope.frozen), end))]
+        for number, (event_type, value) in enumerate(events, 1):
+            if event_type not in EVENTS_AFTER[last_event]:
+                raise _refusal(last_event, event_type)
+            encoded = encoded_fact(number, FrozenJson.of(value).encoded, end)
+            facts.append(Fact(ENTRY_OF_EVENT[event_type], encoded))
+            last_event = event_type
+        return cls(clock, start, facts, last_event, len(events))
 
     @classmethod
     def resumed(cls, clock: Clock, builder: RecordBuilder) -> Execution:
         """Return the execution that has the facts of a builder, which has taken its start."""
         assert builder.start is not None
-        start = builder.start
-        execution = cls(clock, start.execution_id, start.envelope_hash, start.created_utc_iso)
-        for fact in builder.kept:
-            execution.facts.append(fact)
-        execution._numbers = DeterministicClock(builder.last_seq)
-        execution.last_event = builder.last_type
+        execution = cls(
+            clock, builder.start, list(builder.kept), builder.last_type, builder.last_seq
+        )
         execution.reason = builder.reason
         return execution
 
@@ -162,35 +176,31 @@ class Execution:
 
         A long text raises ``OSError`` if the disk refuses it.
         """
-        if not may_follow(self.last_event, event_type) or self.has_lost_events:
-            self._refuse(event_type)
-        return self._event(event_type, payload, now)
-
-    def _refuse(self, event_type: EventType) -> NoReturn:
-        """Raise the error for an event that may not come now."""
-        self.check_open()
-        if event_type not in _EVENT_TYPES:
-            raise RecorderError(f"Cannot record an event of unknown type {event_type!r:.100}")
-        if event_type == EventType.FINAL_RESPONSE:
-            raise RecorderError("Cannot record FINAL_RESPONSE; finalize does")
-        if self.has_lost_events:
-            raise EventLost(self.execution_id, "an earlier event of this execution is lost")
-        problem = order_problem(self.last_event, event_type)
-        raise RecorderError(f"Cannot record: {problem}")
+        if self.has_lost_events or event_type not in EVENTS_AFTER[self.last_event]:
+            if self.has_lost_events and not self.is_finished and event_type in _EVENT_TYPES:
+                raise EventLost(self.execution_id, "an earlier event of this execution is lost")
+            raise _refusal(self.last_event, event_type)
+        return self._event(event_type, payload, now or self.now())
 
     def final_event(self, response: object) -> Fact | StoredFact:
         """Return the event of the final response; raises as ``next_event``."""
+        if EventType.FINAL_RESPONSE not in AFTER[self.last_event]:
+            self._check_early_end(response)
+        if not (isinstance(response, dict) and has_long_text(response)):
+            response = FrozenJson.of_object(response, "final response")
+        return self._event(EventType.FINAL_RESPONSE, response, self.now(), self._mark_of_final())
+
+    def _check_early_end(self, response: object) -> None:
+        """Raise the error for a final response that may not come now."""
         self.check_open()
-        failed, is_long = self.has_lost_events, has_long_text(response)
-        if is_long and isinstance(response, dict):
+        failed = self.has_lost_events
+        if isinstance(response, dict) and has_long_text(response):
             failed |= response.get("status") == "error"
         else:
-            response = FrozenJson.of_object(response, "final response")
-            if not failed and b'"status":"error"' in response.encoded:
-                failed = response.members().get("status") == "error"
+            members = FrozenJson.of_object(response, "final response").members()
+            failed |= members.get("status") == "error"
         if problem := order_problem(self.last_event, EventType.FINAL_RESPONSE, failed=failed):
             raise RecorderError(f"Cannot record: {problem}")
-        return self._event(EventType.FINAL_RESPONSE, response, None, self._mark_of_final())
 
     def _mark_of_final(self) -> bytes | None:
         """Return the reason to repeat in the final response, or None."""
@@ -198,18 +208,17 @@ class Execution:
         return None if is_lifted else canonical(str(self.reason))
 
     def _event(
-        self, event_type: EventType, payload: object, now: str | None, reason: bytes | None = None
+        self, event_type: EventType, payload: object, now: str, reason: bytes | None = None
     ) -> Fact | StoredFact:
-        number, now = self._numbers.current() + 1, now or self.now()
-        entry_type = ENTRY_OF_EVENT[event_type]
+        number, entry_type = self._numbers.current() + 1, ENTRY_OF_EVENT[event_type]
+        end = end_of_fact(self.execution_id, now)
         if not isinstance(payload, FrozenJson):
             if self.facts.make_spool is not None and has_long_text(payload):
-                head, tail = ends_of_fact(self.execution_id, number, now, reason)
-                pieces = chain((head,), canonical_pieces(payload), (tail,))
+                head = encoded_fact(number, b"", b"", reason)
+                pieces = chain((head,), canonical_pieces(payload), (end,))
                 return self.facts.store(entry_type, pieces)
             payload = FrozenJson.of(payload)
-        encoded = encoded_fact(self.execution_id, number, payload.encoded, now, reason)
-        return Fact(entry_type, encoded)
+        return Fact(entry_type, encoded_fact(number, payload.encoded, end, reason))
 
     def now(self) -> str:
         """Return the wall-clock time in the form that events have."""
@@ -253,15 +262,16 @@ class Execution:
     def check_open(self) -> None:
         """Raise ``RecorderError`` after the final response."""
         if self.is_finished:
-            raise RecorderError("Cannot record after finalization")
+            raise RecorderError(_IS_FINISHED)
 
     # -- the record ----------------------------------------------------------------------
 
     def view(self) -> ExecutionView:
         """Return the execution at this moment, to be written; later facts do not change it."""
         return ExecutionView(
-            self.execution_id, self.envelope_hash, self.facts.now(), self.reason, self._created
-        )
+            self.execution_id, self.envelope_hash, self.facts.now(), self.reason, self._created,
+            self.last_entry,
+        )  # fmt: skip
 
     def record(self, facts: Iterable[Fact] | None = None) -> ExecutionRecord:
         """Return the sealed record of all facts so far.
@@ -279,6 +289,17 @@ class Execution:
         return [*self.facts.now().all(), final]
 
 
+def _refusal(last_event: EventType | None, event_type: EventType) -> RecorderError:
+    """Return the error for an event that may not follow ``last_event``."""
+    if last_event == EventType.FINAL_RESPONSE:
+        return RecorderError(_IS_FINISHED)
+    if event_type == EventType.FINAL_RESPONSE:
+        return RecorderError("Cannot record FINAL_RESPONSE; finalize does")
+    if event_type not in _EVENT_TYPES:
+        return RecorderError(f"Cannot record an event of unknown type {event_type!r:.100}")
+    return RecorderError(f"Cannot record: {order_problem(last_event, event_type)}")
+
+
 def _mark(execution_id: str, number: int, reason: str, now: str) -> Fact:
-    encoded = encoded_fact(execution_id, number, canonical(reason), now)
+    encoded = encoded_fact(number, canonical(reason), end_of_fact(execution_id, now))
     return Fact(EntryType.NOT_REPLAYABLE, encoded)

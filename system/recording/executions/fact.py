@@ -21,6 +21,7 @@ _FACT: Final = re.compile(
     rb'\{(?:"m":("(?:[^"\\]|\\.)*"),)?"n":(\d+),"p":(.*),"ts":"([^"]*)",'
     rb'"x":"(exec-[0-9a-f]{16})"\}'
 )
+_LINE_STARTS: Final = [b"%02d " % number for number in range(100)]
 _SHOWN: Final = 40
 ID_END: Final = -len('"}')
 ID_START: Final = ID_END - len("exec-0123456789abcdef")
@@ -39,7 +40,7 @@ class Fact(NamedTuple):
 
     def line(self) -> bytes:
         """Return the fact as a line of a pack or a spool."""
-        return b"%02d %b\n" % self
+        return lines_of((self,))
 
     def parsed(self) -> ParsedFact | None:
         """Return the members, or None if it is not a fact."""
@@ -77,28 +78,32 @@ class ParsedFact(NamedTuple):
     reason: bytes | None
 
 
-def encoded_fact(
-    execution_id: str, number: int, payload: bytes, timestamp: str, reason: bytes | None = None
-) -> bytes:
-    """Return the JSON of a fact; ``payload`` and ``reason`` are canonical JSON."""
-    x, ts = execution_id.encode(), timestamp.encode()
+def encoded_fact(number: int, payload: bytes, end: bytes, reason: bytes | None = None) -> bytes:
+    """Return the JSON of a fact; ``payload`` and ``reason`` are canonical JSON.
+
+    ``end`` is the result of ``end_of_fact``.
+    """
     if reason is None:
-        return b'{"n":%d,"p":%b,"ts":"%b","x":"%b"}' % (number, payload, ts, x)
-    return b'{"m":%b,"n":%d,"p":%b,"ts":"%b","x":"%b"}' % (reason, number, payload, ts, x)
+        return b'{"n":%d,"p":%b%b' % (number, payload, end)
+    return b'{"m":%b,"n":%d,"p":%b%b' % (reason, number, payload, end)
 
 
-def ends_of_fact(
-    execution_id: str, number: int, timestamp: str, reason: bytes | None = None
-) -> tuple[bytes, bytes]:
-    """Return the JSON of a fact before and behind its payload."""
-    encoded = encoded_fact(execution_id, number, b"0", timestamp, reason)
-    end = -len(f',"ts":"{timestamp}","x":"{execution_id}"}}')
-    return encoded[: end - 1], encoded[end:]
+def end_of_fact(execution_id: str, timestamp: str) -> bytes:
+    """Return the JSON behind the payload, which is the same in all facts of one moment."""
+    return f',"ts":"{timestamp}","x":"{execution_id}"}}'.encode()
 
 
 def execution_of(encoded: bytes) -> bytes:
     """Return the id of the execution of a fact, from the end of its JSON."""
     return encoded[ID_START:ID_END]
+
+
+def lines_of(facts: Iterable[Fact]) -> bytes:
+    """Return the lines of facts."""
+    parts = list[bytes]()
+    for entry_type, encoded in facts:
+        parts += (_LINE_STARTS[entry_type], encoded, b"\n")
+    return b"".join(parts)
 
 
 def facts_in(pieces: Iterable[bytes]) -> Iterator[Fact]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
 from typing import Final, NamedTuple
 
-from system.recording.executions.fact import Fact, StoredFact, facts_in
+from system.recording.executions.fact import Fact, StoredFact, facts_in, lines_of
 from system.recording.executions.spool import Extent, Spool
 
 MOST_BYTES: Final = 1 << 20
@@ -14,21 +13,24 @@ MOST_BYTES: Final = 1 << 20
 
 
 class Facts(NamedTuple):
-    """The facts of one moment: those whose lines are in ``runs`` of a spool, then the others."""
+    """The facts of one moment: lines in ``runs`` of a spool, then ``lines``, which are in memory.
+
+    Many wait for a checkpoint. Objects for their facts would be visited by each garbage collection.
+    """
 
     spool: Spool | None
     runs: tuple[Extent, ...]
-    recent: tuple[Fact, ...]
+    lines: bytes
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the lines of all facts in pieces; raises ``OSError`` if some cannot be read."""
         yield from self._stored()
-        yield b"".join([fact.line() for fact in self.recent])
+        yield self.lines
 
     def all(self) -> Iterator[Fact]:
         """Return all facts, in memory as a whole; raises as ``pieces``."""
         # Damage to the spool is found by the crc of an extent, before its lines are parsed.
-        return chain(facts_in((b"".join(self._stored()),)), self.recent)
+        return facts_in((b"".join(self.pieces()),))
 
     def _stored(self) -> Iterator[bytes]:
         for extent in self.runs:
@@ -37,21 +39,21 @@ class Facts(NamedTuple):
 
 
 class FactList:
-    """The facts that an execution has so far.
+    """The facts that an execution has so far; ``recent`` are those in memory.
 
     An execution is long if ``make_spool`` is set and its facts have more than ``most_bytes``, or
     one of them is stored.
     """
 
-    __slots__ = ("_recent", "_recent_bytes", "_runs", "_spool", "make_spool", "most_bytes")
+    __slots__ = ("_recent_bytes", "_runs", "_spool", "make_spool", "most_bytes", "recent")
 
-    def __init__(self) -> None:
+    def __init__(self, facts: list[Fact]) -> None:
+        self.recent = facts
         self.make_spool: Callable[[], Spool] | None = None
         self.most_bytes = MOST_BYTES
         self._spool: Spool | None = None
         self._runs: tuple[Extent, ...] = ()
-        self._recent: list[Fact] = []
-        self._recent_bytes = 0
+        self._recent_bytes = sum([len(fact.encoded) for fact in facts])
 
     @property
     def is_long(self) -> bool:
@@ -60,15 +62,15 @@ class FactList:
 
     def now(self) -> Facts:
         """Return the facts as they are now; later ones do not change it."""
-        return Facts(self._spool, self._runs, tuple(self._recent))
+        return Facts(self._spool, self._runs, lines_of(self.recent))
 
     def append(self, fact: Fact | StoredFact) -> None:
         """Add the next fact."""
         if isinstance(fact, StoredFact):
-            assert not self._recent, "store has moved them into the spool"
+            assert not self.recent, "store has moved them into the spool"
             self._runs = (*self._runs, *fact.line_parts)
             return
-        self._recent.append(fact)
+        self.recent.append(fact)
         self._recent_bytes += len(fact.encoded)
         if self._recent_bytes > self.most_bytes and self.make_spool is not None:
             try:
@@ -95,10 +97,10 @@ class FactList:
 
     def _spill(self) -> None:
         """Move the recent facts into the spool; raises ``OSError`` with nothing moved."""
-        if self._recent:
-            run = self._opened().write(fact.line() for fact in self._recent)
+        if self.recent:
+            run = self._opened().write((lines_of(self.recent),))
             self._runs = (*self._runs, run)
-            self._recent, self._recent_bytes = [], 0
+            self.recent, self._recent_bytes = [], 0
 
     def _opened(self) -> Spool:
         if self._spool is None:

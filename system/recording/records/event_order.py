@@ -14,7 +14,7 @@ from typing import Final
 
 from system.recording.records.event import EventType
 
-_AFTER: Final[Mapping[str | None, frozenset[EventType]]] = MappingProxyType(
+AFTER: Final[Mapping[str | None, frozenset[EventType]]] = MappingProxyType(
     {
         None: frozenset({EventType.INTENT_RECEIVED}),
         EventType.INTENT_RECEIVED: frozenset({EventType.ROUTER_DECISION}),
@@ -29,14 +29,12 @@ _AFTER: Final[Mapping[str | None, frozenset[EventType]]] = MappingProxyType(
         EventType.FINAL_RESPONSE: frozenset[EventType](),
     }
 )
-_EVENTS_AFTER: Final[Mapping[str | None, frozenset[EventType]]] = MappingProxyType(
-    {previous: following - {EventType.FINAL_RESPONSE} for previous, following in _AFTER.items()}
+"""The events that may follow each event, or begin an execution (None)."""
+
+EVENTS_AFTER: Final[Mapping[str | None, frozenset[EventType]]] = MappingProxyType(
+    {previous: following - {EventType.FINAL_RESPONSE} for previous, following in AFTER.items()}
 )
-
-
-def may_follow(previous: str | None, following: str) -> bool:
-    """Return whether an event, other than the final response, may follow ``previous``."""
-    return following in _EVENTS_AFTER[previous]
+"""The same without the final response, which needs no earlier event if it reports an error."""
 
 
 def order_problem(previous: str | None, following: str, *, failed: bool = False) -> str:
@@ -45,7 +43,7 @@ def order_problem(previous: str | None, following: str, *, failed: bool = False)
     ``previous`` is None before the first event. ``failed`` allows a final response anywhere
     but after another one: it reports an error, or events before it were lost.
     """
-    if following in _AFTER[previous]:
+    if following in AFTER[previous]:
         return ""
     if failed and following == EventType.FINAL_RESPONSE and previous != following:
         return ""

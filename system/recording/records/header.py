@@ -93,6 +93,12 @@ class ExecutionHeader:
         return {**self.others.members(), **members}
 
 
+_AT_START: Final = (
+    f'"hashVersion":{HASH_VERSION},"replayable":false,'
+    f'"replayableReason":"{Reason.EXECUTION_INCOMPLETE}",'
+)
+
+
 class StartFacts(NamedTuple):
     """The members of a header that are known at the start; ``header`` returns the whole header.
 
@@ -133,9 +139,7 @@ class StartFacts(NamedTuple):
             return canonical(self.header(Reason.EXECUTION_INCOMPLETE).to_dict())
         return (
             f'{{"createdUtcIso":"{self.created_utc_iso}","envelopeHash":"{self.envelope_hash}",'
-            f'"executionId":"{self.execution_id}","hashVersion":{HASH_VERSION},"replayable":false,'
-            f'"replayableReason":"{Reason.EXECUTION_INCOMPLETE}",'
-            f'"sideEffectClass":"{self.side_effects}"}}'
+            f'"executionId":"{self.execution_id}",{_AT_START}"sideEffectClass":"{self.side_effects}"}}'
         ).encode()
 
 

@@ -26,7 +26,7 @@ from system.recording.wal.format import (
     number_of,
     segment_name,
 )
-from system.recording.wal.segment import WalSegment, whole_json
+from system.recording.wal.segment import WalSegment, are_short
 
 SEGMENT_BYTES: Final = 4 << 20
 """The bytes at which a segment is full. Its finished records are in memory until then."""
@@ -87,15 +87,14 @@ class WriteAheadLog:
         Long facts are written at once, and so are many bytes. Raises as ``write``, also if a
         segment cannot be begun.
         """
-        self._open_segment()
-        for fact in facts:
-            if (encoded := whole_json(fact)) is None:
-                # If its parts cannot be read, the facts of others must not be refused.
-                self.write()
-                self._open_segment()
-                self._gathered_bytes = _MOST_GATHERED
-                break
-            self._gathered_bytes += len(encoded)
+        self.prepare()
+        if are_short(facts):
+            self._gathered_bytes += sum([len(fact.encoded) for fact in facts])
+        else:
+            # If parts of them cannot be read, the facts of others must not be refused.
+            self.write()
+            self.prepare()
+            self._gathered_bytes = _MOST_GATHERED
         self._gathered += facts
         self.last += len(facts)
         if self._gathered_bytes >= _MOST_GATHERED:
@@ -226,13 +225,11 @@ class WriteAheadLog:
 
         If that barrier fails, ``on_doubt`` has been called on return. Raises as ``append``.
         """
-        self._open_segment()
-
-    def _open_segment(self) -> WalSegment:
-        self._finish_if_full()
-        if self._segment is None:
-            self._segment = self._new_segment()
-        return self._segment
+        segment = self._segment
+        if segment is None or segment.size_bytes >= self._segment_bytes:
+            self._finish_if_full()
+            if self._segment is None:
+                self._segment = self._new_segment()
 
     def _new_segment(self) -> WalSegment:
         files = self._host.files

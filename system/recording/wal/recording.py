@@ -7,10 +7,10 @@ checkpoint, which writes it into a pack.
 from __future__ import annotations
 
 from asyncio import get_running_loop
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from contextlib import suppress
 from posixpath import join
-from typing import NamedTuple
+from typing import Final
 
 from system.errors import StorageError
 from system.ports import Host
@@ -23,12 +23,7 @@ from system.recording.stores.file_store import FileExecutionStore
 from system.recording.wal.checkpoint import CHECKPOINT, write_checkpoint
 from system.recording.wal.log import RECORDS, SNAPSHOTS, WriteAheadLog
 
-
-class Waiting(NamedTuple):
-    """The record of an execution that has ended; ``last_entry`` is the number of its last entry."""
-
-    view: ExecutionView
-    last_entry: int
+_FINAL_RESPONSE: Final = int(EntryType.FINAL_RESPONSE)
 
 
 class WalRecording:
@@ -57,7 +52,7 @@ class WalRecording:
         self.log = log
         self.files = FileExecutionStore(host, join(root, RECORDS), join(root, SNAPSHOTS))
         self.running: dict[str, Execution] = {}
-        self.waiting: dict[str, Waiting] = {}
+        self.waiting: dict[str, ExecutionView] = {}
         self.being_written: frozenset[str] = frozenset()
         self._snapshots = FileExecutionStore(host, join(root, SNAPSHOTS))
         self._snapshot_numbers = set(snapshots)
@@ -83,7 +78,7 @@ class WalRecording:
     def resume(self, executions: Mapping[str, Execution]) -> None:
         """Let the executions of a recovery wait for a checkpoint."""
         for execution_id, execution in executions.items():
-            self.waiting[execution_id] = Waiting(execution.view(), 0)
+            self.waiting[execution_id] = execution.view()
         self._unlogged |= executions.keys()
         self._replaced = {each for each in executions if self.files.has_own_file(each)}
 
@@ -98,7 +93,7 @@ class WalRecording:
 
     def begin(self, execution: Execution, *, at_once: bool) -> None:
         self.prepare()
-        self._append(execution, execution.facts.now().recent, at_once=at_once)
+        self._append(execution, execution.facts.recent, at_once=at_once)
         # Its directory exists since the first append.
         execution.keep_long_parts_in(self._make_spool, self._most_bytes)
         self.running[execution.execution_id] = execution
@@ -111,7 +106,7 @@ class WalRecording:
         self.log.prepare()
 
     def append(self, execution: Execution, fact: Fact | StoredFact, *, at_once: bool) -> None:
-        if fact.entry_type != EntryType.FINAL_RESPONSE:
+        if fact.entry_type != _FINAL_RESPONSE:
             self._append(execution, (fact,), at_once=at_once)
             return
         # Until the response is in the log, only a checkpoint can keep it.
@@ -138,18 +133,18 @@ class WalRecording:
         with suppress(OSError, StorageError):
             self.log.write()
 
-    async def barrier(self, execution: Execution) -> None:
-        await self.log.barrier(execution.last_entry)
+    def barrier(self, execution: Execution) -> Awaitable[None]:
+        return self.log.barrier(execution.last_entry)
 
     def end(self, execution: Execution) -> None:
         execution_id = execution.execution_id
         del self.running[execution_id]
-        self.waiting[execution_id] = Waiting(execution.view(), execution.last_entry)
+        self.waiting[execution_id] = execution.view()
 
     def forget(self, execution_id: str) -> None:
         """Remove an execution from those that wait: a file has its record."""
-        if (waiting := self.waiting.pop(execution_id, None)) is not None:
-            waiting.view.close()
+        if (view := self.waiting.pop(execution_id, None)) is not None:
+            view.close()
             self._unlogged.discard(execution_id)
 
     def _lose_entries_in_doubt(self) -> None:
@@ -157,8 +152,8 @@ class WalRecording:
         for execution in self.running.values():
             if execution.last_entry > durable:
                 execution.lose_events()
-        for execution_id, waiting in self.waiting.items():
-            if waiting.last_entry > durable:
+        for execution_id, view in self.waiting.items():
+            if view.last_entry > durable:
                 self._unlogged.add(execution_id)
 
     # -- the checkpoint ------------------------------------------------------------------
@@ -203,14 +198,14 @@ class WalRecording:
             # in doubt: after a crash those that survive would be read as open executions.
             sequence, done, running = log.last, dict(self.waiting), list(self.running.values())
         self.being_written = frozenset(done)
-        records = [waiting.view for waiting in done.values()]
+        records = list(done.values())
         snapshots = [execution.view() for execution in running]
         is_stale = log.has_segments or self._snapshot_numbers or self._is_checkpoint_damaged
         if records or snapshots or is_stale:
             await self._host.workers.run(lambda: self._write_packs(records, snapshots))
             await self._settle(sequence)
-        for execution_id, waiting in done.items():
-            if self.waiting.get(execution_id) is waiting:
+        for execution_id, view in done.items():
+            if self.waiting.get(execution_id) is view:
                 self.forget(execution_id)
 
     def _write_packs(
@@ -273,5 +268,5 @@ class WalRecording:
             self.log.close()
             for execution in self.running.values():
                 execution.facts.close()
-            for waiting in self.waiting.values():
-                waiting.view.close()
+            for view in self.waiting.values():
+                view.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, TypeGuard
 
 from system.errors import LogStopped
 from system.ports import FileSystem, Ids, OpenMode
@@ -22,11 +22,12 @@ _SALT_DIGITS: Final = 16
 _KNOWN: Final = b'{"durable":%d,'
 
 
-def whole_json(fact: Fact | StoredFact) -> bytes | None:
-    """Return the JSON of a fact that one entry can have; None if it is written in pieces."""
-    if isinstance(fact, StoredFact) or len(fact.encoded) > PIECE_BYTES:
-        return None
-    return fact.encoded
+def are_short(facts: Sequence[Fact | StoredFact]) -> TypeGuard[Sequence[Fact]]:
+    """Return whether each of these facts is one entry; others are written in pieces."""
+    for fact in facts:
+        if isinstance(fact, StoredFact) or len(fact.encoded) > PIECE_BYTES:
+            return False
+    return True
 
 
 class WalSegment:
@@ -79,16 +80,16 @@ class WalSegment:
         Raises ``OSError``, also that of a long fact, if nothing of them is left, or
         ``LogStopped`` if that is not certain. Then their numbers are used up.
         """
+        if not are_short(facts):
+            self._append_pieces(facts, durable)
+            return
         sequence, seed, entries = self.last, self._seed, list[bytes]()
         # Only the first entry may directly follow the last durable one.
         known = b"" if durable == sequence else _KNOWN % durable
-        for fact in facts:
-            if (encoded := whole_json(fact)) is None:
-                self._append_pieces(facts, durable)
-                return
+        for entry_type, encoded in facts:
             payload = known + encoded[1:] if known else encoded
             sequence += 1
-            entries.append(encode_entry(fact.entry_type, sequence, payload, seed))
+            entries.append(encode_entry(entry_type, sequence, payload, seed))
             known = known or _KNOWN % durable
         content = b"".join(entries)
         try:

@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from system.recording.executions.entry_type import EntryType
-from system.recording.executions.fact import Fact, encoded_fact
+from system.recording.executions.fact import Fact, encoded_fact, end_of_fact
 from system.recording.wal.format import HEADER_BYTES, SegmentHeader, encode_entry
 from system.recording.wal.logged_executions import LoggedExecutions
 from system.recording.wal.series import Series, problem_at, read_series
@@ -19,7 +19,7 @@ NOW = "2026-01-01T00:00:00.000000Z"
 
 
 def fact_of(letter: str, number: int = 1, payload: bytes = b"{}") -> Fact:
-    encoded = encoded_fact(execution_id(letter), number, payload, NOW)
+    encoded = encoded_fact(number, payload, end_of_fact(execution_id(letter), NOW))
     return Fact(EntryType.INTENT_RECEIVED if number else EntryType.START, encoded)
 
 
@@ -113,7 +113,7 @@ def test_entry_of_unknown_type_ends_the_series() -> None:
     assert problem_at(content, series.end, HEADER.crc, 1) == "its type 9 is unknown"
 
 
-START = new_execution("a").facts.now().recent[0]
+START = new_execution("a").facts.recent[0]
 UNUSABLE = {
     "no fact": b"other bytes",
     "no envelope": fact_of("a", 0, b"[]").encoded,
@@ -124,7 +124,7 @@ UNUSABLE = {
 
 @pytest.mark.parametrize("payload", UNUSABLE.values(), ids=UNUSABLE)
 def test_execution_whose_start_cannot_be_used_is_headless(payload: bytes) -> None:
-    other = new_execution("b").facts.now().recent[0]
+    other = new_execution("b").facts.recent[0]
     executions = executions_of(series_of((EntryType.START, payload), fact_of("a"), other))
     assert list(executions.all()) == [execution_id("b")]
     assert executions.get(execution_id("a")) is None
@@ -132,7 +132,7 @@ def test_execution_whose_start_cannot_be_used_is_headless(payload: bytes) -> Non
 
 
 def test_execution_with_a_reason_that_is_no_text_is_headless() -> None:
-    reason = encoded_fact(execution_id("a"), 0, b"other bytes", NOW)
+    reason = encoded_fact(0, b"other bytes", end_of_fact(execution_id("a"), NOW))
     executions = executions_of(series_of(START, (EntryType.NOT_REPLAYABLE, reason)))
     assert (executions.all(), executions.corrupted()) == ({}, [execution_id("a")])
 

@@ -41,7 +41,7 @@ from system.host import real_host
 from system.ports import JsonObject, SideEffectClass
 from system.recording.executions.entry_type import ENTRY_OF_EVENT, EntryType
 from system.recording.executions.execution import Execution
-from system.recording.executions.fact import encoded_fact
+from system.recording.executions.fact import encoded_fact, end_of_fact
 from system.recording.open_recording import open_recording
 from system.recording.records.envelope_hash import FrozenEnvelope
 from system.recording.records.errors import RecordCorruptedError
@@ -86,7 +86,7 @@ def new_execution(letter: str) -> Execution:
 
 def start_of(letter: str) -> bytes:
     """Return the payload of the start of an execution."""
-    parsed = new_execution(letter).facts.now().recent[0].parsed()
+    parsed = new_execution(letter).facts.recent[0].parsed()
     assert parsed is not None
     return parsed.payload
 
@@ -161,7 +161,7 @@ class Builder:
             entry_type, payload = ENTRY_OF_EVENT[event_type], canonical(value)
         self.numbers[letter] = number = members.get("n", number)
         now = new_execution(letter).now()
-        encoded = encoded_fact(execution_id(letter), number, payload, now)
+        encoded = encoded_fact(number, payload, end_of_fact(execution_id(letter), now))
         if "durable" in members:
             encoded = b'{"durable":%d,' % members["durable"] + encoded[1:]
         entry = encode_entry(entry_type, self.sequence, encoded, self.header.crc)
