@@ -17,6 +17,7 @@ from typing import Any, Final, SupportsIndex
 from sim.disk.calls.interpreter import INDEX_IS_LIMIT, TRUTH_IS_ANY_OBJECT
 from sim.disk.os_error import os_error
 
+INT_MIN: Final = -(1 << 31)
 INT_MAX: Final = (1 << 31) - 1
 LONG_MAX: Final = (1 << 63) - 1
 ID_MAX: Final = (1 << 32) - 1
@@ -28,7 +29,7 @@ IOV_MAX: Final = 1024
 
 def c_int(value: SupportsIndex) -> int:
     """Convert to ``int``: descriptors, flags, modes, commands."""
-    if type(value) is int and -INT_MAX <= value <= INT_MAX:
+    if type(value) is int and INT_MIN <= value <= INT_MAX:
         return value
     return _bounded(value, INT_MAX, "int")
 
@@ -76,7 +77,7 @@ def path_descriptor(value: SupportsIndex) -> int:
     number = int(index(value))
     if number > INT_MAX:
         raise OverflowError("fd is greater than maximum")
-    if number < -INT_MAX - 1:
+    if number < INT_MIN:
         raise OverflowError("fd is less than minimum")
     return number
 

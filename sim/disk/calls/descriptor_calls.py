@@ -27,7 +27,17 @@ class DescriptorCalls(ProcessState):
 
     def close(self, fd: int) -> None:
         """Close a descriptor, even when this raises."""
-        self._close(c_int(fd))
+        fd = c_int(fd)
+        if self._power.off:
+            raise PowerOff(DEAD)
+        file = self._descriptors.remove(fd)
+        if file is None:
+            raise os_error(errno.EBADF)
+        disk = self.disk
+        if file.number in disk.locks.used:
+            self._forget_locks(file)
+        if disk.descriptor_interposer is not None:
+            disk.descriptor_interposer.closing(file.path, file.number)
 
     def closerange(self, fd_low: int, fd_high: int, /) -> None:
         """Close the descriptors from ``fd_low`` up to, not including, ``fd_high``.
@@ -39,7 +49,7 @@ class DescriptorCalls(ProcessState):
         for descriptor in sorted(self._files):
             if fd_low <= descriptor < fd_high:
                 with suppress(OSError):
-                    self._close(descriptor)
+                    self.close(descriptor)
 
     def dup(self, fd: int, /) -> int:
         """Return one more descriptor of the same open file description."""
@@ -69,7 +79,7 @@ class DescriptorCalls(ProcessState):
             return fd2
         if fd2 in self._files:
             with suppress(OSError):
-                self._close(fd2)
+                self.close(fd2)
         self._descriptors.add_at(fd2, file)
         if inheritable:
             self._descriptors.inheritable.add(fd2)
@@ -116,15 +126,3 @@ class DescriptorCalls(ProcessState):
         c_int(fd)
         self._must_live()
         return False
-
-    def _close(self, descriptor: int) -> None:
-        if self._power.off:
-            raise PowerOff(DEAD)
-        file = self._descriptors.remove(descriptor)
-        if file is None:
-            raise os_error(errno.EBADF)
-        disk = self.disk
-        if file.number in disk.locks.used:
-            self._forget_locks(file)
-        if disk.descriptor_interposer is not None:
-            disk.descriptor_interposer.closing(file.path, file.number)

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from sim.disk.cache.inode import ROOT, Inode
 from sim.disk.cache.inode_table import InodeTable
 from sim.disk.calls.path_name import DOTS, PathName, is_too_long, split
-from sim.disk.calls.permissions import SEARCH, Identity
+from sim.disk.calls.permissions import Identity
 from sim.disk.os_error import os_error
 
 LINKS_MAX: Final = 40
@@ -91,10 +91,12 @@ class Walk:
             return directory
         if name == "..":
             return self._inode(directory.parent)
+        number = directory.entries.get(name)
+        if number is not None:
+            return self._inode(number)
         if is_too_long(name) and directory.is_linked:
             raise self._failed(errno.ENAMETOOLONG)
-        number = directory.entries.get(name)
-        return None if number is None else self._inode(number)
+        return None
 
     def _enter(self, directory: Inode, name: str) -> Inode:
         self._search(directory)
@@ -131,7 +133,7 @@ class Walk:
         return inode
 
     def _search(self, directory: Inode) -> None:
-        if not self.identity.may(directory, SEARCH):
+        if not self.identity.may_search(directory):
             raise self._failed(errno.EACCES)
 
     def _inode(self, number: int) -> Inode:

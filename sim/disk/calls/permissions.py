@@ -43,6 +43,10 @@ class Identity(NamedTuple):
             granted >>= 3
         return granted & wanted == wanted
 
+    def may_search(self, directory: Inode) -> bool:
+        """Return whether a name in ``directory`` may be looked up."""
+        return not self.uid or self.may(directory, SEARCH)
+
     def owns(self, inode: Inode) -> bool:
         """Return whether the process may change the inode's attributes."""
         return not self.uid or self.uid == inode.uid

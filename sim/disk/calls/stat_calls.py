@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final, cast, overload
 
 from sim.disk.cache.inode import BLOCK_BYTES, SECTOR_BYTES, Inode
@@ -147,9 +148,9 @@ def stat_result(inode: Inode) -> os.stat_result:
 
 def _whole_result(inode: Inode) -> os.stat_result:
     is_directory = inode.is_directory
-    accessed, accessed_ns = divmod(inode.atime_ns, _SECOND_NS)
-    modified, modified_ns = divmod(inode.mtime_ns, _SECOND_NS)
-    changed, changed_ns = divmod(inode.ctime_ns, _SECOND_NS)
+    accessed, exactly_accessed = _seconds(inode.atime_ns)
+    modified, exactly_modified = _seconds(inode.mtime_ns)
+    changed, exactly_changed = _seconds(inode.ctime_ns)
     return os.stat_result(
         (
             inode.mode,
@@ -162,10 +163,9 @@ def _whole_result(inode: Inode) -> os.stat_result:
             accessed,
             modified,
             changed,
-            # As CPython adds them up, to the last bit.
-            accessed + 1e-9 * accessed_ns,
-            modified + 1e-9 * modified_ns,
-            changed + 1e-9 * changed_ns,
+            exactly_accessed,
+            exactly_modified,
+            exactly_changed,
             inode.atime_ns,
             inode.mtime_ns,
             inode.ctime_ns,
@@ -174,6 +174,14 @@ def _whole_result(inode: Inode) -> os.stat_result:
             0,
         )
     )
+
+
+# Most inodes have few time stamps, and a program asks for each of them many times.
+@lru_cache(maxsize=1024)
+def _seconds(time_ns: int) -> tuple[int, float]:
+    """Return a time stamp in whole seconds, and in seconds as CPython adds them up."""
+    seconds, fraction_ns = divmod(time_ns, _SECOND_NS)
+    return seconds, seconds + 1e-9 * fraction_ns
 
 
 _LAZY_FIELDS: Final[dict[str, Callable[[LazyInode], int]]] = {
