@@ -69,6 +69,9 @@ class Notes:
     def __init__(self) -> None:
         self._notes: list[Note] = []
 
+    def __len__(self) -> int:
+        return len(self._notes)
+
     def __iter__(self) -> Iterator[Note]:
         return iter(self._notes)
 

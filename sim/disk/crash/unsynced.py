@@ -166,15 +166,17 @@ class Unsynced:
     # -- barriers ----------------------------------------------------------------------
 
     def _sync(self, sync: Sync) -> None:
-        content = [uncut(each, number) for each, number in self._uncut if _is_content(each, sync)]
-        if not self._ordering.micros and len(content) == len(self._uncut):
-            self._uncut.clear()
-            self._apply(content, [], sync)
-            return
+        if not self._ordering.micros:
+            waiting = self._uncut
+            content = [uncut(each, number) for each, number in waiting if _is_content(each, sync)]
+            if len(content) == len(waiting):
+                waiting.clear()
+                self._apply(content, [], sync)
+                return
         self._cut(sync)
         durable = covered(self._ordering, sync)
         if not durable:
-            self._notes.settle(sync, set(), self.table)
+            self._apply([], [], sync)
             return
         applied, left, notes, self.allows_more = split(
             self._ordering, durable, sync, self.is_directory
@@ -185,12 +187,14 @@ class Unsynced:
     def _apply(self, pieces: Sequence[MicroOperation], notes: list[Note], sync: Sync) -> None:
         """Put the pieces that a barrier covers on the platter; renew the notes."""
         tails: dict[int, OldTail] = {}
+        keeps_tails = sync.inode and self.model.coverage is Coverage.NEEDS
         for micro in pieces:
-            if sync.inode and self.model.coverage is Coverage.NEEDS:
+            if keeps_tails:
                 self._note_tail(micro, tails)
             self._make_durable(micro)
-        rewritten = {micro.number for micro in pieces if _is_rewriting(micro)}
-        self._notes.settle(sync, rewritten, self.table)
+        if len(self._notes):
+            rewritten = {micro.number for micro in pieces if _is_rewriting(micro)}
+            self._notes.settle(sync, rewritten, self.table)
         for note in (*notes, *(tail for tail in tails.values() if tail.data)):
             self._notes.add(note)
 
