@@ -39,7 +39,7 @@ _FIRST_BATCH: Final = 4
 _QUICK_S: Final = 1.0
 """A batch that took less time may be followed by a larger one."""
 _TICK_S: Final = 0.2
-_MOST_ENDINGS: Final = 4096
+_MOST_ENDINGS: Final = 512
 """Recovered images that are kept: equal images of another history follow soon."""
 
 

@@ -6,6 +6,8 @@ import pickle
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from xxhash import xxh3_128_digest
+
 from oracles.history import History, Known
 from oracles.violation import Violation
 from powercut.explorer.check_violation import violation_raised
@@ -60,6 +62,7 @@ class Phases:
     def __init__(self, check: TwoPhases[Any], history: History) -> None:
         self._check = check
         self._history = history
+        # By the digest of a result: the results themselves would fill the memory.
         self._judged: dict[tuple[bytes, int], Violation | None] = {}
 
     def tree(self, _entries: int) -> int:
@@ -78,7 +81,7 @@ class Phases:
     def violation(self, ending: Ending, entries: int) -> Violation | None:
         if ending.violation is not None:
             return ending.violation
-        place = (ending.result, entries)
+        place = (xxh3_128_digest(ending.result), entries)
         if place not in self._judged:
             result, known = pickle.loads(ending.result), self._history.known(entries)
             self._judged[place] = violation_raised(lambda: self._check.judge(result, known))
