@@ -66,9 +66,9 @@ def always() -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ActionKind:
-    """One kind of action of a target.
+    """One kind of action of a target; two of them are never equal.
 
     ``weight`` is its share among the kinds that are ``ready``. ``perform`` takes the
     arguments, acts on the system, and returns the outcome in a few words, such as ``ack``.

@@ -22,7 +22,7 @@ from oracles.marks import (
     TORN,
 )
 from oracles.violation import NotIdempotent, UnreadableAfterCrash, Violation
-from powercut.fuzz.action import Json
+from powercut.fuzz.action import Action, Json
 from powercut.fuzz.disk_faults import DiskFaults
 from powercut.fuzz.lifetime_recorder import LifetimeRecorder
 from powercut.fuzz.run_log import RETURN, Crash, failure_of
@@ -235,11 +235,14 @@ class CrashRunner:
                 first=first.get(paths[0]), second=second.get(paths[0]),
             )  # fmt: skip
 
-    def call(self, text: str, function: Callable[[T], R], argument: T) -> R:
-        """Call a function of the target whose return promises that its work survives."""
+    def call(self, shown: Action | str, function: Callable[[T], R], argument: T) -> R:
+        """Call a function of the target whose return promises that its work survives.
+
+        A recorder keeps the text of ``shown``.
+        """
         if self.recorder is None:
             return function(argument)
-        with self.recorder.calling(text, function):
+        with self.recorder.calling(str(shown), function):
             return function(argument)
 
     def _arm(self, crash: PlannedCrash | None) -> CrashCounter | None:

@@ -282,7 +282,7 @@ class TargetRun:
     def _act(self, kind: ActionKind, action: Action) -> str:
         if kind not in self._wrapped:
             return kind.perform(action.arguments)
-        return self.crash_runner.call(str(action), kind.perform, action.arguments)
+        return self.crash_runner.call(action, kind.perform, action.arguments)
 
     def _propose_crash(self, choices: Choices) -> Arguments:
         action = _propose_among(choices, "crashed action", self._wrapped)
