@@ -88,13 +88,14 @@ def check_report(report: ReportLike, found: RootSnapshot, recovered: RootSnapsho
     # An empty directory is not a session yet, and may be removed as well.
     _require_all("orphans", removed | (set(report.orphans) - sessions), report.orphans)
     _require_all("suspended", _active(found, recovered), report.suspended)
-    for state in _unchanged(found, recovered):
+    unchanged = _unchanged(found, recovered)
+    for state in unchanged:
         lost = _lost_turns(_before(found, state), state)
         _require("lost_turns", lost, report.lost_turns.get(state.agent_id, ()))
         finished = state.ended == "completed" and not _before(found, state).finished
         _require("ended", finished, state.agent_id in report.ended)
     if not report.redone:
-        _require("redone", [], _redone(found, recovered))
+        _require("redone", [], _redone(found, unchanged))
     cut = sum(_cut(found, state) for state in recovered.judged_logs)
     if cut > report.torn_bytes and not report.damaged:
         _require("torn_bytes", cut, report.torn_bytes)
@@ -104,7 +105,7 @@ def check_report(report: ReportLike, found: RootSnapshot, recovered: RootSnapsho
     )
     if report.lines > lines and not report.orphans:
         _require("lines", lines, report.lines)
-    _check_notices(found, recovered)
+    _check_notices(found, unchanged)
 
 
 def check_second_report(report: ReportLike, recovered: RootSnapshot) -> None:
@@ -147,10 +148,10 @@ def _lost_turns(before: SessionState, state: SessionState) -> tuple[str, ...]:
     return () if state.ended else tuple(key for key in state.open_starts if key not in known)
 
 
-def _redone(found: RootSnapshot, recovered: RootSnapshot) -> list[str]:
+def _redone(found: RootSnapshot, unchanged: Sequence[SessionState]) -> list[str]:
     """Return the messages, without recovery notices, and the controls that are new."""
     new: list[str] = []
-    for state in _unchanged(found, recovered):
+    for state in unchanged:
         before = _before(found, state)
         keys = {key for key, message in state.enqueued.items() if message.kind not in _LATER}
         keys |= set(state.applied_controls)
@@ -189,9 +190,9 @@ def _cut(found: RootSnapshot, state: SessionState) -> int:
     return 0 if is_kept else max(0, len(before) - kept)
 
 
-def _check_notices(found: RootSnapshot, recovered: RootSnapshot) -> None:
+def _check_notices(found: RootSnapshot, unchanged: Sequence[SessionState]) -> None:
     """Require that each new notice gives the messages pending before it, and the downtime."""
-    for state in _unchanged(found, recovered):
+    for state in unchanged:
         before = _before(found, state)
         for key, message in state.recovery_notices.items():
             if key not in before.enqueued:

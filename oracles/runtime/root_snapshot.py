@@ -62,6 +62,13 @@ def _session_in(path: str) -> str:
     return found[1] if found else ""
 
 
+@lru_cache(maxsize=256)
+def _archived_in(path: str) -> str:
+    """Return the session id of an archive, or an empty text."""
+    found = _ARCHIVE.fullmatch(path)
+    return found[1] if found else ""
+
+
 def _user_segment(path: str) -> int | None:
     """Return the number of a segment of the log of USER."""
     if path == USER_LOG:
@@ -186,9 +193,10 @@ class SnapshotReader:
         ``now_ns`` is the time in nanoseconds since 1970; without it nothing is old.
         """
         present = set(map(_session_in, files)) - {""}
-        logs, contradicted = _with_archives(_joined(self._with_removed(files, now_ns)))
-        archived = {found[1] for path in files if (found := _ARCHIVE.fullmatch(path))}
-        ids = present | archived
+        archives = {archived: path for path in files if (archived := _archived_in(path))}
+        logs = _joined(self._with_removed(files, now_ns))
+        logs, contradicted = _with_archives(logs, archives)
+        ids = present | archives.keys()
         user = self._state(USER_LOG, logs)
         states = {USER_LOG: user}
         sessions: dict[str, SessionSnapshot] = {}
@@ -207,7 +215,7 @@ class SnapshotReader:
             elif state.agent_id:
                 agents[state.agent_id] = state
         self._states = states
-        collected = frozenset(archived - present)
+        collected = frozenset(archives.keys() - present)
         return RootSnapshot(
             files, user, sessions, agents, tuple(duplicates), collected, contradicted
         )
@@ -269,17 +277,17 @@ def _joined(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
 
 
 def _with_archives(
-    logs: Mapping[str, bytes],
+    logs: Mapping[str, bytes], archives: Mapping[str, str]
 ) -> tuple[Mapping[str, bytes], tuple[str, ...]]:
     """Return the logs, each with its archive as one; and the sessions where the two differ.
 
-    Either may be a part of the other: a crash interrupts the copy, or the removal.
+    ``archives`` are the paths by session. Either may be a part of the other: a crash interrupts
+    the copy, or the removal.
     """
-    archives = [(found[1], path) for path in logs if (found := _ARCHIVE.fullmatch(path))]
     if not archives:
         return logs, ()
     joined, contradicted = dict(logs), list[str]()
-    for session_id, path in sorted(archives):
+    for session_id, path in sorted(archives.items()):
         kept, archive = logs.get(log_path(session_id), b""), logs[path]
         if archive.startswith(kept):
             joined[log_path(session_id)] = archive
