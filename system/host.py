@@ -57,19 +57,23 @@ class RealFile:
         self._locks = locks
 
     def pread(self, size_bytes: int, offset: int) -> bytes:
-        return cast("bytes", self._calls.pread(self._descriptor, size_bytes, offset))
+        data: bytes = self._calls.pread(self._descriptor, size_bytes, offset)
+        return data
 
     def pwrite(self, data: bytes, offset: int) -> int:
-        return cast("int", self._calls.pwrite(self._descriptor, data, offset))
+        written: int = self._calls.pwrite(self._descriptor, data, offset)
+        return written
 
     def append(self, data: bytes) -> int:
-        return cast("int", self._calls.write(self._descriptor, data))
+        written: int = self._calls.write(self._descriptor, data)
+        return written
 
     def truncate(self, size_bytes: int) -> None:
         self._calls.ftruncate(self._descriptor, size_bytes)
 
     def size(self) -> int:
-        return cast("int", self._calls.fstat(self._descriptor).st_size)
+        size_bytes: int = self._calls.fstat(self._descriptor).st_size
+        return size_bytes
 
     def fsync(self) -> None:
         self._calls.fsync(self._descriptor)

@@ -162,13 +162,20 @@ class Dispatcher:
         The lines that a turn up to ``dispatched`` promises were all written once. So nothing is
         created again, and only lines that were lost to damage in an existing log are queued.
         """
-        here, is_kept = agent.session_id, seq <= agent.history.dispatched
-        missing = Outbox(
-            tuple([each for each in outbox.messages if self._misses(each.recipient, here, seq)]),
-            tuple([each for each in outbox.spawned if self._misses(each.agent_id, here, seq)]),
-            tuple([each for each in outbox.controls if self._misses(each.target, here, seq)]),
+        is_kept = seq <= agent.history.dispatched
+        self.enqueue_outbox(agent, self._lost(outbox, agent.session_id, seq) if is_kept else outbox)
+
+    def _lost(self, outbox: Outbox, session_id: str, seq: int) -> Outbox:
+        """Return the promises of line ``seq`` of a session whose lines may be lost."""
+        return Outbox(
+            tuple(
+                [each for each in outbox.messages if self._misses(each.recipient, session_id, seq)]
+            ),
+            tuple(
+                [each for each in outbox.spawned if self._misses(each.agent_id, session_id, seq)]
+            ),
+            tuple([each for each in outbox.controls if self._misses(each.target, session_id, seq)]),
         )
-        self.enqueue_outbox(agent, missing if is_kept else outbox)
 
     def _misses(self, agent_id: str, session_id: str, seq: int) -> bool:
         """Whether a living agent may lack a line that line ``seq`` of a session demands."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from system.agents.message import Message
@@ -34,8 +33,7 @@ class AgentView(NamedTuple):
     running: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeView:
+class RuntimeView(NamedTuple):
     """All agents, parents before children, and the messages to the operator.
 
     ``user_stopped`` is the reason why no message reaches the operator until the next boot, or
