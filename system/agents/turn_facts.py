@@ -92,17 +92,8 @@ class TurnFacts:
         """Return the payload of ROUTER_DECISION."""
         agent = self._agent
         retried = b"null" if retry_of is None else canonical_text(retry_of)
-        return FrozenJson(
-            _ROUTE
-            % (
-                agent.agent_id,
-                agent.model,
-                agent.name,
-                agent.provider,
-                retried,
-                _REVERSIBLE,
-            )
-        )
+        texts = agent.agent_id, agent.model, agent.name, agent.provider, retried, _REVERSIBLE
+        return FrozenJson(_ROUTE % texts)
 
     def attempt(self) -> FrozenJson:
         """Return the payload of AGENT_ATTEMPT_START; a turn has one attempt."""
