@@ -139,16 +139,24 @@ class ShadowExecution:
         return (fact for fact in self.facts if fact.kind in (FactKind.EVENT, FactKind.FINAL))
 
     def _candidates(self, required: set[Safety]) -> Iterator[list[Fact]]:
-        """Yield every set of facts that may survive: a prefix of the written, any doubtful ones."""
+        """Yield every set of facts that may survive: a prefix of the written, any doubtful ones.
+
+        If a barrier has failed inside a call, its segment is abandoned: events in it may be lost,
+        and reasons in the next segment survive.
+        """
+        durable = [fact for fact in self.facts if fact.safety is Safety.DURABLE]
         written = [fact for fact in self.facts if fact.safety is Safety.WRITTEN]
         doubtful = [fact for fact in self.facts if fact.safety is Safety.DOUBTFUL]
         least = len(written) if Safety.WRITTEN in required else 0
         for size in range(len(written), least - 1, -1):
-            for present in product((True, False), repeat=len(doubtful)):
-                gone = {id(fact) for fact in written[size:]}
-                choice = zip(doubtful, present, strict=True)
-                gone |= {id(fact) for fact, is_there in choice if not is_there}
-                facts = [fact for fact in self.facts if id(fact) not in gone]
+            later = [fact for fact in written[size:] if fact.kind is FactKind.REASON]
+            possible = [*doubtful, *later] if self.doubted else doubtful
+            for present in product((True, False), repeat=len(possible)):
+                chosen = [
+                    fact for fact, is_there in zip(possible, present, strict=True) if is_there
+                ]
+                kept = set(map(id, (*durable, *written[:size], *chosen)))
+                facts = [fact for fact in self.facts if id(fact) in kept]
                 if facts and facts[0].kind is FactKind.START:
                     yield facts
 

@@ -206,6 +206,29 @@ def test_a_barrier_that_may_have_failed_leaves_both_reasons() -> None:
     assert raised_by(lambda: shadow.check(ONE, seen(FIRST, reason="another"))) is WrongReason
 
 
+@pytest.mark.parametrize("doubted", [True, False])
+def test_a_reason_survives_an_event_only_if_a_barrier_may_have_failed(doubted: bool) -> None:
+    shadow = started()
+    add(shadow, FIRST)
+    if doubted:
+        shadow.disturb()
+    shadow.written(shadow.begin(ONE, FactKind.REASON, "impure", b""))
+    if doubted:
+        shadow.settle({ONE: seen(reason="impure")}, kept=False)
+    else:
+        settle = partial(shadow.settle, {ONE: seen(reason="impure")}, kept=False)
+        assert raised_by(settle) is LostAck
+
+
+def test_no_event_survives_one_before_it_although_a_barrier_may_have_failed() -> None:
+    shadow = started()
+    add(shadow, FIRST)
+    add(shadow, SECOND)
+    shadow.disturb()
+    settle = partial(shadow.settle, {ONE: seen(SECOND, reason=FAILURE)}, kept=False)
+    assert raised_by(settle) is LostAck
+
+
 def test_a_start_under_way_may_be_there_once() -> None:
     shadow = ShadowRecording()
     shadow.begin_start(ONE.encode(), CLASS)
