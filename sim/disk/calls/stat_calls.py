@@ -148,9 +148,9 @@ def stat_result(inode: Inode) -> os.stat_result:
 
 def _whole_result(inode: Inode) -> os.stat_result:
     is_directory = inode.is_directory
-    accessed, exactly_accessed = _seconds(inode.atime_ns)
-    modified, exactly_modified = _seconds(inode.mtime_ns)
-    changed, exactly_changed = _seconds(inode.ctime_ns)
+    accessed, accessed_float = _seconds(inode.atime_ns)
+    modified, modified_float = _seconds(inode.mtime_ns)
+    changed, changed_float = _seconds(inode.ctime_ns)
     return os.stat_result(
         (
             inode.mode,
@@ -163,9 +163,9 @@ def _whole_result(inode: Inode) -> os.stat_result:
             accessed,
             modified,
             changed,
-            exactly_accessed,
-            exactly_modified,
-            exactly_changed,
+            accessed_float,
+            modified_float,
+            changed_float,
             inode.atime_ns,
             inode.mtime_ns,
             inode.ctime_ns,
