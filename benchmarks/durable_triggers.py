@@ -20,7 +20,8 @@ from system.durable.state import Transaction
 from system.durable.trigger import TRIGGERS, Claim, TriggerSpec
 
 _ROWS: Final = int(os.environ.get("POWERCUT_ROWS", "100000"))
-_ROUNDS: Final = 400
+_EMISSIONS: Final = 2000
+_CLAIMS: Final = 400
 _SESSIONS: Final = [f"session {number}" for number in range(1000)]
 _OWN: Final = "own session"
 """The session whose triggers are measured."""
@@ -94,7 +95,7 @@ def _emissions(directory: str, bare: BareTable) -> Row:
     store = _filled(directory, _in_the_future)
     numbers = iter(range(1_000_000))
     times = [(seconds_of(lambda: _emit(store, next(numbers))), seconds_of(bare.insert))
-             for _ in range(_ROUNDS)]  # fmt: skip
+             for _ in range(_EMISSIONS)]  # fmt: skip
     ours, beside = (1e6 * median(time[index] for time in times) for index in (0, 1))
     store.state.close()
     return Row(
@@ -110,7 +111,7 @@ def _emit(store: DurableStore, number: int) -> None:
 
 def _claims(name: str, store: DurableStore, bare: BareTable) -> Iterator[Row]:
     claims, updates = [], []
-    for number in range(_ROUNDS):
+    for number in range(_CLAIMS):
         _emit(store, number)
         claims.append(_claim(store))
         updates.append(seconds_of(bare.update))

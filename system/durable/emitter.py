@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from math import isfinite
 from typing import Final, NamedTuple
 
 from system.durable.dedup import give_key, holder_of, pass_key, release_keys, take_key
@@ -99,7 +98,8 @@ def checked_description(description: str | None) -> str | None:
 
 def checked_time(moment: float) -> float:
     """Return a time in seconds since 1970; raises ``BadTrigger``."""
-    if type(moment) not in {int, float} or not isfinite(moment) or abs(moment) > LATEST:
+    # NaN is in no range.
+    if type(moment) not in (int, float) or not -LATEST <= moment <= LATEST:
         raise BadTrigger(f"the time {moment!r:.40} is not a finite number of seconds since 1970")
     return float(moment)
 
@@ -124,7 +124,7 @@ class Emitter:
         checked = checked_spec(spec)
         if trigger_id is not None and _is_there(transaction, trigger_id):
             return Emitted(trigger_id, created=False)
-        new_id = trigger_id or self._ids.uuid_hex()
+        new_id = trigger_id or self._fresh_id(transaction)
         holder = self._take_key(transaction, checked, new_id)
         if holder is not None:
             return Emitted(holder, created=False)
@@ -133,10 +133,19 @@ class Emitter:
 
     def insert(self, transaction: Transaction, checked: CheckedTrigger) -> Emitted:
         """Insert a trigger whose key is free, and supersede those that it replaces."""
-        new_id = self._ids.uuid_hex()
+        new_id = self._fresh_id(transaction)
         if checked.key is not None:
             give_key(transaction, checked.producer, checked.key, new_id)
         return self._insert(transaction, checked, new_id)
+
+    def _fresh_id(self, transaction: Transaction) -> str:
+        """Return a fresh id of 32 hex digits: 48 bits of milliseconds since 1970, 80 random bits.
+
+        That is the layout of a ULID. Ids in the order of time are inserted at one place of their
+        index, whose page is in memory.
+        """
+        milliseconds = max(0, transaction.now_ns // 10**6)
+        return milliseconds.to_bytes(6, "big").hex() + self._ids.random_hex(20)
 
     def _take_key(
         self, transaction: Transaction, checked: CheckedTrigger, trigger_id: str

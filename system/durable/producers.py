@@ -108,25 +108,21 @@ def producer_of(source: TriggerSource, key: str | None) -> Producer:
             if producer.source is source and not producer.keyed:
                 return producer
         raise BadTrigger(f"a trigger of source={source} needs a key")
-    if not _is_text(key):
+    if type(key) is not str or len(key) > _KEY_CHARACTERS or _CONTROL.search(key):
         raise BadTrigger(f"key={key!r:.200} is not a text of up to {_KEY_CHARACTERS} characters")
-    prefix, *_ = key.split(":", 1)
+    prefix, _, others = key.partition(":")
     found = _BY_PREFIX.get(prefix)
     if found is None:
         raise BadTrigger(f"key={key!r:.200} has the prefix of no producer")
     if found.source is not source:
         raise KeyOfAnotherSource(key, source, found.source)
-    parts = key.split(":", found.parts)[1:]
-    if len(parts) < found.parts or not all(parts):
+    parts = others.split(":", found.parts - 1)
+    if len(parts) < found.parts or "" in parts:
         raise BadTrigger(f"key={key!r:.200} has not parts={found.parts} behind its prefix")
     if source is TriggerSource.PROACTIVE and parts[0] not in FREQUENCIES:
         known = ", ".join(FREQUENCIES)
         raise BadTrigger(f"key={key!r:.200} has a frequency that is none of {known}")
     return found
-
-
-def _is_text(key: object) -> bool:
-    return type(key) is str and len(key) <= _KEY_CHARACTERS and not _CONTROL.search(key)
 
 
 def priority_of(producer: Producer, priority: int | None) -> int:

@@ -39,17 +39,18 @@ class Transaction:
     It is valid only inside the work that received it.
     """
 
-    __slots__ = ("_committed", "_connection", "now", "now_ns")
+    __slots__ = ("_committed", "_connection", "_cursor", "now", "now_ns")
 
     def __init__(self, connection: Connection, now_ns: int) -> None:
         self._connection = connection
+        self._cursor = connection.cursor()
         self._committed: list[Callable[[], None]] = []
         self.now_ns = now_ns
         self.now = seconds_of(now_ns)
 
     def execute(self, statement: str, bindings: Bindings = ()) -> list[SqlRow]:
         """Run one statement and return all its rows."""
-        return self._connection.execute(statement, bindings).fetchall()
+        return self._cursor.execute(statement, bindings).fetchall()
 
     def changes(self) -> int:
         """Return the number of rows that the last statement has changed."""

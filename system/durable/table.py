@@ -41,9 +41,10 @@ class Table(Generic[R]):
         self.name = name
         self._record = record
         self._key_columns = key_columns
-        # The columns that SQLite stores with another type: enums and truth values.
-        self._enums = [(i, hint) for i, hint in enumerate(hints) if _is_a(hint, StrEnum)]
-        self._truths = [i for i, hint in enumerate(hints) if _is_a(hint, bool)]
+        # The columns that SQLite stores with another type: enums and truth values. Their numbers
+        # begin with 1, behind the name of the table.
+        self._enums = [(i, hint) for i, hint in enumerate(hints, 1) if _is_a(hint, StrEnum)]
+        self._truths = [i for i, hint in enumerate(hints, 1) if _is_a(hint, bool)]
         self._insert = f"INSERT INTO {name} ({columns}, crc) VALUES ({marks}, ?)"
         self._keep = f"{self._insert} ON CONFLICT DO NOTHING"
         self._replace = self._insert.replace("INSERT", "REPLACE", 1)
@@ -54,26 +55,23 @@ class Table(Generic[R]):
 
     def insert(self, transaction: Transaction, row: R) -> int:
         """Insert a row with a new key; return its number, in a table that has them."""
-        values = self._values(row)
-        transaction.execute(self._insert, (*values, self._crc(values)))
+        transaction.execute(self._insert, self._sealed(row))
         return transaction.last_row()
 
     def keep(self, transaction: Transaction, row: R) -> bool:
         """Insert a row; return False, and change nothing, if there is a row with its key."""
-        values = self._values(row)
-        transaction.execute(self._keep, (*values, self._crc(values)))
+        transaction.execute(self._keep, self._sealed(row))
         return transaction.changes() == 1
 
     def replace(self, transaction: Transaction, row: R) -> None:
         """Insert a row, or replace the row with the same key."""
-        values = self._values(row)
-        transaction.execute(self._replace, (*values, self._crc(values)))
+        transaction.execute(self._replace, self._sealed(row))
 
     def update(self, transaction: Transaction, row: R) -> None:
         """Replace the row that has the key of ``row``; there must be one."""
-        values = self._values(row)
-        key, others = values[: self._key_columns], values[self._key_columns :]
-        transaction.execute(self._update, (*others, self._crc(values), *key))
+        sealed = self._sealed(row)
+        key, others = sealed[: self._key_columns], sealed[self._key_columns :]
+        transaction.execute(self._update, (*others, *key))
         assert transaction.changes() == 1
 
     def delete(self, transaction: Transaction, *key: str | int) -> None:
@@ -109,19 +107,22 @@ class Table(Generic[R]):
             except RowDamaged as damaged:
                 yield number, damaged
 
-    def _values(self, row: R) -> list[Any]:
-        values = list(row)
+    def _sealed(self, row: R) -> list[Any]:
+        """Return a row as SQLite stores it, with its checksum."""
+        values: list[Any] = [self.name, *row]
         for index, _ in self._enums:
             values[index] = str(values[index])
         for index in self._truths:
             values[index] = int(values[index])
+        values.append(_crc(values))
+        del values[0]
         return values
 
     def _checked(self, found: SqlRow, shown: str) -> R:
-        values: list[Any]
-        *values, crc = found
+        values: list[Any] = [self.name, *found]
+        crc = values.pop()
         try:
-            is_right = crc == self._crc(values)
+            is_right = crc == _crc(values)
         except NotPlainJson:
             # A flipped bit may make a number infinite.
             is_right = False
@@ -131,10 +132,12 @@ class Table(Generic[R]):
             values[index] = kind(values[index])
         for index in self._truths:
             values[index] = bool(values[index])
-        return self._record._make(values)
+        return self._record._make(values[1:])
 
-    def _crc(self, values: list[Any]) -> str:
-        return f"{crc32(canonical_row([self.name, *values])):08x}"
+
+def _crc(named: list[Any]) -> str:
+    """Return the checksum of the name of a table and the values of a row."""
+    return crc32(canonical_row(named)).to_bytes(4, "big").hex()
 
 
 def _is_a(hint: Any, kind: type) -> bool:

@@ -46,6 +46,16 @@ def test_a_trigger_without_a_time_is_due_at_once(bench: Bench) -> None:
     assert bench.due() == trigger_id
 
 
+def test_ids_are_in_the_order_of_time(bench: Bench) -> None:
+    ids = []
+    for _ in range(20):
+        ids.append(bench.emit())
+        bench.advance(0.001)
+    assert ids == sorted(ids)
+    assert {len(each) for each in ids} == {32}
+    assert len({each[12:] for each in ids}) == 20
+
+
 def test_a_chosen_id_again_changes_nothing(bench: Bench) -> None:
     spec = TriggerSpec("IMMEDIATE", 1, session_id="s")
     assert emitted(bench, spec, "mine") == Emitted("mine", created=True)
