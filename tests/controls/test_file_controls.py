@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -115,6 +116,42 @@ def test_replacing_a_file_without_fsync_is_atomic_under_models_whose_rename_wait
         if explore(_replace_existing, model=model, image=image, limits=UNLIMITED).safe
     }
     assert safe == {"scc", "ext4-journal"}
+
+
+_VERSIONS = (b"old value", b"the first", b"the second", b"the third")
+
+
+def _replace_again(process: Process, ack: History, *, fsync_again: bool) -> None:
+    for number, data in enumerate(_VERSIONS[1:]):
+        temporary = f"/t{number % 2}"
+        descriptor = process.open(temporary, WRITE, 0o644)
+        process.write(descriptor, data)
+        process.fsync(descriptor)
+        process.replace(temporary, "/f")
+        if fsync_again:
+            process.fsync(descriptor)
+        process.close(descriptor)
+    ack("replaced")
+
+
+def _check_version(process: Process, known: Known) -> None:
+    del known
+    with process.open_file("/f", "rb") as file:
+        found = file.read()
+    if found not in _VERSIONS:
+        raise Violation("the file has no version of its content", found=found)
+
+
+@pytest.mark.parametrize("fsync_again", [False, True])
+@pytest.mark.parametrize("model", MODELS)
+def test_replacements_without_a_barrier_on_the_directory_leave_one_of_the_versions(
+    model: str, fsync_again: bool
+) -> None:
+    work = partial(_replace_again, fsync_again=fsync_again)
+    found = explore(
+        work, _check_version, model=model, image=_image_with_old_value(), limits=UNLIMITED
+    )
+    assert (found.safe, found.exhaustive) == (True, True)
 
 
 @pytest.mark.parametrize("model", MODELS)

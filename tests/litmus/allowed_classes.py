@@ -273,6 +273,51 @@ CLASSES: Final = (
         ),
         "xfs": "f=A1 t=- | f=A1 t=B1 | f=A1 t=empty | f=B1 t=- | f=empty t=-",
     }),
+    Litmus("replace twice, both synced", bodies.f_a2, classes.replace_twice, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "f=B1 t=C1 | f=C1 t=-",
+        "btrfs": "f=A2 t=C1 | f=B1 t=C1 | f=C1 t=-",
+        "posix": (
+            "f=A2 t=- | f=A2 t=B1 | f=A2 t=C1 | f=B1 t=- | f=B1 t=C1 | f=C1 t=- | f=C1 t=B1"
+        ),
+    }),
+    Litmus(
+        "replace twice, the second unsynced (B15)", bodies.f_a2,
+        classes.replace_twice_last_unsynced, {
+        "scc ext4-journal": (
+            "f=A2 t=B1 u=- | f=B1 t=- u=- | f=B1 t=- u=C1 | f=B1 t=- u=empty | f=C1 t=- u=-"
+        ),
+        "ext4": (
+            "f=01 t=- u=- | f=A2 t=B1 u=- | f=B1 t=- u=- | f=B1 t=- u=01 | f=B1 t=- u=C1 | "
+            "f=B1 t=- u=empty | f=C1 t=- u=-"
+        ),
+        "ext4-ordered": (
+            "f=01 t=- u=- | f=A2 t=B1 u=- | f=B1 t=- u=- | f=B1 t=- u=01 | f=B1 t=- u=C1 | "
+            "f=B1 t=- u=empty | f=C1 t=- u=- | f=empty t=- u=-"
+        ),
+        "ext4-writeback": (
+            "f=01 t=- u=- | f=A2 t=B1 u=- | f=B1 t=- u=- | f=B1 t=- u=01 | f=B1 t=- u=C1 | "
+            "f=B1 t=- u=S1 | f=B1 t=- u=empty | f=C1 t=- u=- | f=S1 t=- u=- | f=empty t=- u=-"
+        ),
+        "xfs": (
+            "f=A2 t=B1 u=- | f=B1 t=- u=- | f=B1 t=- u=C1 | f=B1 t=- u=empty | f=C1 t=- u=- | "
+            "f=empty t=- u=-"
+        ),
+        "btrfs": (
+            "f=01 t=- u=- | f=01 t=B1 u=- | f=A2 t=- u=- | f=A2 t=- u=01 | f=A2 t=- u=C1 | "
+            "f=A2 t=- u=empty | f=A2 t=B1 u=- | f=A2 t=B1 u=01 | f=A2 t=B1 u=C1 | "
+            "f=A2 t=B1 u=empty | f=B1 t=- u=- | f=B1 t=- u=01 | f=B1 t=- u=C1 | "
+            "f=B1 t=- u=empty | f=C1 t=- u=- | f=C1 t=B1 u=- | f=empty t=- u=- | "
+            "f=empty t=B1 u=-"
+        ),
+        "posix": (
+            "f=01 t=- u=- | f=01 t=B1 u=- | f=A2 t=- u=- | f=A2 t=- u=01 | f=A2 t=- u=C1 | "
+            "f=A2 t=- u=S1 | f=A2 t=- u=empty | f=A2 t=B1 u=- | f=A2 t=B1 u=01 | "
+            "f=A2 t=B1 u=C1 | f=A2 t=B1 u=S1 | f=A2 t=B1 u=empty | f=B1 t=- u=- | "
+            "f=B1 t=- u=01 | f=B1 t=- u=C1 | f=B1 t=- u=S1 | f=B1 t=- u=empty | "
+            "f=C1 t=- u=- | f=C1 t=B1 u=- | f=S1 t=- u=- | f=S1 t=B1 u=- | f=empty t=- u=- | "
+            "f=empty t=B1 u=-"
+        ),
+    }),
     Litmus("replace, fsync, move on, fsync (B10)", classes.f_and_t, classes.successor_moves_on, {
         "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "f=- h=B1 t=-",
         "btrfs": "f=- h=B1 t=- | f=A1 h=B1 t=-",

@@ -64,6 +64,22 @@ def replace_logged_name_synced(disk: Calls) -> None:
     disk.rename("t", "f")
 
 
+def replace_twice(disk: Calls) -> None:
+    """Replace a file twice in the right way, without a barrier on the directory."""
+    for text in ("B1", "C1"):
+        disk.write("t", text)
+        disk.fsync("t")
+        disk.rename("t", "f")
+
+
+def replace_twice_last_unsynced(disk: Calls) -> None:
+    disk.write("t", "B1")
+    disk.fsync("t")
+    disk.rename("t", "f")
+    disk.write("u", "C1")
+    disk.rename("u", "f")
+
+
 def successor_moves_on(disk: Calls) -> None:
     disk.rename("t", "f")
     disk.fsync("f")

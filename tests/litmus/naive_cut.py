@@ -219,8 +219,8 @@ def _rename(
         or _has_unsynced_name(replaced, new, unsynced)
     ):
         beneath = _loser(new, replaced, platter, unsynced)
-        pieces += _losses(call, replaced, new, beneath)
-        pieces += _losses(call, beneath, new)
+        first = beneath or _replaced_before(new, replaced, platter, unsynced, unsettled)
+        pieces += _losses(call, replaced, new, first)
     pieces += [whole] if is_directory or new[0] == old[0] else parts
     pieces += _losses(call, loser, old)
     durable = _durable_name(inode, old, platter, unsynced)
@@ -252,6 +252,30 @@ def _loser(entry: Entry, winner: int, platter: Platter, unsynced: list[Piece]) -
         if lost and piece.takes == entry and piece.inode not in {winner, *given}:
             return piece.inode
     return 0
+
+
+def _replaced_before(
+    entry: Entry,
+    winner: int,
+    platter: Platter,
+    unsynced: list[Piece],
+    unsettled: Unsettled,
+) -> int:
+    """Return the file that has a name on the platter, which ``winner`` has unsynced; or 0.
+
+    If no barrier on the directory has covered the name of that file, it is the first file whose
+    loss of the name is unsynced. A file that moved away does not count.
+    """
+    directory = platter.get(entry[0])
+    first = 0 if directory is None else directory.entries.get(entry[1], 0)
+    if first in (0, winner) or _is_directory(first, platter, unsynced):
+        return 0
+    if (entry, first) in unsettled:
+        return _loser(entry, first, platter, unsynced)
+    for piece in unsynced:
+        if isinstance(piece, Name) and piece.inode == first and piece.moved_from == entry:
+            return 0
+    return first
 
 
 def _is_directory(inode: int, platter: Platter, unsynced: list[Piece]) -> bool:

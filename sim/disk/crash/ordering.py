@@ -164,6 +164,13 @@ class Ordering:
         """Return the durable name that an inode left by unsynced renames to ``name``."""
         return self._durable_names.get((number, name))
 
+    def has_moved(self, number: int, name: Name) -> bool:
+        """Return whether unsynced renames moved an inode away from its durable name ``name``."""
+        return any(
+            inode == number and durable == name
+            for (inode, _), durable in self._durable_names.items()
+        )
+
     # -- needs -----------------------------------------------------------------------
 
     def _direct(self, micro: _Other, is_directory: bool) -> Iterable[int]:

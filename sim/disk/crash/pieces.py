@@ -62,7 +62,17 @@ class Earlier(Protocol):
         ...
 
     def covered_by(self, number: int, directory: int, name: str) -> int:
-        """Return the inode that lost this name to this inode, while the loss is unsynced; or 0."""
+        """Return the inode that lost this name to this inode, while the loss is unsynced; or 0.
+
+        This inode has the name durably.
+        """
+        ...
+
+    def replaced_before(self, number: int, directory: int, name: str) -> int:
+        """Return the inode that gets this name back when another replaces this inode; or 0.
+
+        Its loss of the name is unsynced.
+        """
         ...
 
 
@@ -205,13 +215,12 @@ def _names(
     _, inode, directory, name, _, to_directory, to_name, replaced, links_left, _ = rename
     parts = model.rename_parts
     keeps = links_left or earlier.is_unsettled(replaced, to_directory, to_name)
-    loses = parts is RenameParts.SOME and keeps and not earlier.is_directory(replaced)
-    if replaced and (parts is RenameParts.ALL or loses):
-        beneath = earlier.covered_by(replaced, to_directory, to_name)
-        yield UnlinkName(number, replaced, to_directory, to_name, uncovers=beneath)
-        if beneath:
-            yield UnlinkName(number, beneath, to_directory, to_name)
+    if parts is RenameParts.SOME and keeps and not earlier.is_directory(replaced):
+        first = earlier.replaced_before(replaced, to_directory, to_name)
+        yield UnlinkName(number, replaced, to_directory, to_name, uncovers=first)
     if parts is RenameParts.ALL:
+        if replaced:
+            yield UnlinkName(number, replaced, to_directory, to_name)
         yield LinkName(number, inode, to_directory, to_name)
         yield UnlinkName(number, inode, directory, name)
         return

@@ -153,6 +153,20 @@ class Unsynced:
             return 0
         return self._notes.covered_by(number, directory, name)
 
+    def replaced_before(self, number: int, directory: int, name: str) -> int:
+        """Return the inode that gets this name back when another replaces this inode; or 0.
+
+        It is the file that has the name on the platter, unless it has moved away; if that file
+        took the name itself, and only a barrier on it covered that, the one that had it before.
+        """
+        holder = self.table.get(directory)
+        first = 0 if holder is None else holder.entries.get(name, 0)
+        if first == number or self._notes.is_logged(first, directory, name):
+            return self._notes.covered_by(first, directory, name)
+        if not first or self.is_directory(first):
+            return 0
+        return 0 if self._ordering.has_moved(first, (directory, name)) else first
+
     def is_directory(self, number: int) -> bool:
         """Return whether this inode is a directory."""
         creation = self._ordering.creation(number)

@@ -104,6 +104,9 @@ class _NothingEarlier:
     def covered_by(self, _number: int, _directory: int, _name: str) -> int:
         return 0
 
+    def replaced_before(self, _number: int, _directory: int, _name: str) -> int:
+        return 0
+
 
 def _page_changes(operations: Iterable[Operation]) -> Iterator[MicroOperation]:
     """Yield the changes that operations make in the page cache."""
