@@ -154,6 +154,26 @@ def test_replacements_without_a_barrier_on_the_directory_leave_one_of_the_versio
     assert (found.safe, found.exhaustive) == (True, True)
 
 
+def _create_and_replace(process: Process, ack: History) -> None:
+    descriptor = process.open("/f", WRITE, 0o644)
+    process.write(descriptor, _VERSIONS[0])
+    process.fsync(descriptor)
+    process.close(descriptor)
+    ack("created")
+    _replace_again(process, ack, fsync_again=False)
+
+
+def _check_created(process: Process, known: Known) -> None:
+    if known.acknowledged:
+        _check_version(process, known)
+
+
+def test_a_name_that_only_fsync_of_its_file_made_durable_survives_replacements() -> None:
+    found = explore_models(_create_and_replace, _check_created, limits=UNLIMITED)
+    # Under posix, fsync of a file does not make its name durable.
+    assert _safe(found) == ALL - {"posix"}
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_no_program_that_replaces_files_survives_a_torn_rename(model: str) -> None:
     workload = _writer(fsync=True, fsync_directory=True, acknowledge=True)

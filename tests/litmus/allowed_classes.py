@@ -273,9 +273,14 @@ CLASSES: Final = (
         ),
         "xfs": "f=A1 t=- | f=A1 t=B1 | f=A1 t=empty | f=B1 t=- | f=empty t=-",
     }),
+    Litmus(
+        "replace a name that only its file synced, by a synced file", bodies.nothing,
+        classes.replace_logged_name_by_synced, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs": "f=A1 t=B1 | f=B1 t=-",
+        "posix": "f=- t=- | f=- t=B1 | f=A1 t=- | f=A1 t=B1 | f=B1 t=-",
+    }),
     Litmus("replace twice, both synced", bodies.f_a2, classes.replace_twice, {
-        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "f=B1 t=C1 | f=C1 t=-",
-        "btrfs": "f=A2 t=C1 | f=B1 t=C1 | f=C1 t=-",
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs": "f=B1 t=C1 | f=C1 t=-",
         "posix": (
             "f=A2 t=- | f=A2 t=B1 | f=A2 t=C1 | f=B1 t=- | f=B1 t=C1 | f=C1 t=- | f=C1 t=B1"
         ),

@@ -56,6 +56,14 @@ def replace_logged_name(disk: Calls) -> None:
     disk.rename("t", "f")
 
 
+def replace_logged_name_by_synced(disk: Calls) -> None:
+    disk.write("f", "A1")
+    disk.fsync("f")
+    disk.write("t", "B1")
+    disk.fsync("t")
+    disk.rename("t", "f")
+
+
 def replace_logged_name_synced(disk: Calls) -> None:
     disk.write("f", "A1")
     disk.fsync("f")

@@ -48,6 +48,7 @@ class NaiveDisk:
         self.unsynced: list[Piece] = []
         self.unsettled: set[tuple[Entry, int]] = set()
         self.old_tails: OldTails = {}
+        self.calls: list[Operation] = []
 
     def advance(self, operation: Operation, call: int) -> None:
         """Read one operation of the journal."""
@@ -61,8 +62,9 @@ class NaiveDisk:
         else:
             self.unsynced += pieces_of(
                 operation, call, self.model, self.platter, self.unsynced, self.unsettled,
-                self.old_tails,
+                self.old_tails, self.calls,
             )  # fmt: skip
+        self.calls.append(operation)
 
     def trees(self) -> set[Tree]:
         """Return every tree that a power cut now may leave."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from sim.disk.cache.operation import (
     Allocate,
@@ -13,6 +13,7 @@ from sim.disk.cache.operation import (
     Rename,
     Resize,
     SetAttributes,
+    Sync,
     Unlink,
     Write,
 )
@@ -47,17 +48,21 @@ def pieces_of(
     unsynced: list[Piece],
     unsettled: Unsettled,
     old_tails: OldTails,
+    calls: Sequence[Operation],
 ) -> list[Piece]:
-    """Cut an operation that changes something; ``unsynced`` are the pieces before it."""
+    """Cut an operation that changes something.
+
+    ``unsynced`` are the pieces, and ``calls`` all operations, before it.
+    """
     match operation:
         case Create():
             return _create(operation, call)
         case Link(inode=inode, directory=directory, name=name):
             return [Name(call, inode, Change.LINK, gives=(directory, name))]
         case Unlink():
-            return _unlink(operation, call, model, platter, unsynced)
+            return _unlink(operation, call, model, platter, unsynced, unsettled)
         case Rename():
-            return _rename(operation, call, model, platter, unsynced, unsettled)
+            return _rename(operation, call, model, platter, unsynced, unsettled, calls)
         case SetAttributes(inode=inode, mode=mode):
             return [Attributes(call, inode, mode)]
         case Write():
@@ -167,10 +172,15 @@ def _resize(
 
 
 def _unlink(
-    unlink: Unlink, call: int, model: PersistenceModel, platter: Platter, unsynced: list[Piece]
+    unlink: Unlink,
+    call: int,
+    model: PersistenceModel,
+    platter: Platter,
+    unsynced: list[Piece],
+    unsettled: Unsettled,
 ) -> list[Piece]:
     inode, entry = unlink.inode, (unlink.directory, unlink.name)
-    loser = _loser(entry, inode, platter, unsynced)
+    loser = _loser(entry, inode, platter, unsynced, unsettled)
     pieces: list[Piece] = [
         Name(call, inode, Change.UNLINK, takes=entry, returns_to=loser),
         *_losses(call, loser, entry),
@@ -188,11 +198,12 @@ def _rename(
     platter: Platter,
     unsynced: list[Piece],
     unsettled: Unsettled,
+    calls: Sequence[Operation],
 ) -> list[Piece]:
     inode, replaced = rename.inode, rename.replaced
     old, new = (rename.directory, rename.name), (rename.to_directory, rename.to_name)
     is_directory = _is_directory(inode, platter, unsynced)
-    loser = _loser(old, inode, platter, unsynced)
+    loser = _loser(old, inode, platter, unsynced, unsettled)
     whole = Name(
         call, inode, Change.RENAME, gives=new, takes=old, replaced=replaced,
         into=new[0] if new[0] != old[0] else 0, moved_from=old, returns_to=loser,
@@ -213,12 +224,13 @@ def _rename(
     if model.rename_parts is RenameParts.ALL:
         return [*_losses(call, replaced, new), *parts]
     pieces: list[Piece] = []
-    if not is_directory and (
+    in_parts = (
         rename.links_left
         or (new, replaced) in unsettled
         or _has_unsynced_name(replaced, new, unsynced)
-    ):
-        beneath = _loser(new, replaced, platter, unsynced)
+    )
+    if not is_directory and in_parts and not _is_logged_since(inode, replaced, calls):
+        beneath = _loser(new, replaced, platter, unsynced, unsettled)
         first = beneath or _replaced_before(new, replaced, platter, unsynced, unsettled)
         pieces += _losses(call, replaced, new, first)
     pieces += [whole] if is_directory or new[0] == old[0] else parts
@@ -229,20 +241,45 @@ def _rename(
     return pieces
 
 
+def _is_logged_since(inode: int, other: int, calls: Sequence[Operation]) -> bool:
+    """Return whether a file was changed, and then synced, after the last barrier on another."""
+    is_changed = is_logged = False
+    for call in calls:
+        if isinstance(call, Sync):
+            if call.inode == other:
+                is_changed = is_logged = False
+            elif call.inode == inode:
+                is_logged |= is_changed
+        elif isinstance(call, Create | Write | Resize | Allocate) and call.inode == inode:
+            is_changed = True
+    return is_logged
+
+
 def _losses(call: int, inode: int, entry: Entry, returns_to: int = 0) -> list[Piece]:
     """Return the loss of a name by an inode; none for inode 0."""
     loss = Name(call, inode, Change.LOSS, takes=entry, returns_to=returns_to)
     return [loss] if inode else []
 
 
-def _loser(entry: Entry, winner: int, platter: Platter, unsynced: list[Piece]) -> int:
+def _holders(entry: Entry, platter: Platter) -> set[int]:
+    """Return the inode that has a name on the platter, if there is one."""
+    directory, name = entry
+    if directory not in platter or name not in platter[directory].entries:
+        return set()
+    return {platter[directory].entries[name]}
+
+
+def _loser(
+    entry: Entry, winner: int, platter: Platter, unsynced: list[Piece], unsettled: Unsettled
+) -> int:
     """Return the first file whose loss of a name is unsynced; 0 without one.
 
-    ``winner`` must have the name durably.
+    ``winner`` must have the name durably, or the file that has it durably was synced alone.
     """
-    if not has_name(platter, entry, winner):
+    durable = {file for name, file in unsettled if name == entry} & _holders(entry, platter)
+    if not (durable or winner in _holders(entry, platter)):
         return 0
-    given: set[int] = set()
+    given = set(durable)
     for piece in unsynced:
         if not isinstance(piece, Name):
             continue
@@ -266,12 +303,11 @@ def _replaced_before(
     If no barrier on the directory has covered the name of that file, it is the first file whose
     loss of the name is unsynced. A file that moved away does not count.
     """
-    directory = platter.get(entry[0])
-    first = 0 if directory is None else directory.entries.get(entry[1], 0)
+    first = next(iter(_holders(entry, platter)), 0)
     if first in (0, winner) or _is_directory(first, platter, unsynced):
         return 0
     if (entry, first) in unsettled:
-        return _loser(entry, first, platter, unsynced)
+        return _loser(entry, winner, platter, unsynced, unsettled)
     for piece in unsynced:
         if isinstance(piece, Name) and piece.inode == first and piece.moved_from == entry:
             return 0

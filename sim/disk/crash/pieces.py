@@ -61,17 +61,22 @@ class Earlier(Protocol):
         """
         ...
 
-    def covered_by(self, number: int, directory: int, name: str) -> int:
-        """Return the inode that lost this name to this inode, while the loss is unsynced; or 0.
+    def is_logged_since(self, number: int, other: int) -> bool:
+        """Return whether a file was changed, and then synced, after the last barrier on another."""
+        ...
 
-        This inode has the name durably.
+    def covered_by(self, number: int, directory: int, name: str) -> int:
+        """Return the inode that gets this name back when this inode loses it; or 0.
+
+        A barrier has covered the name of this inode, or of one before it, and none did so on the
+        directory.
         """
         ...
 
     def replaced_before(self, number: int, directory: int, name: str) -> int:
         """Return the inode that gets this name back when another replaces this inode; or 0.
 
-        Its loss of the name is unsynced.
+        Also without such a barrier.
         """
         ...
 
@@ -215,7 +220,10 @@ def _names(
     _, inode, directory, name, _, to_directory, to_name, replaced, links_left, _ = rename
     parts = model.rename_parts
     keeps = links_left or earlier.is_unsettled(replaced, to_directory, to_name)
-    if parts is RenameParts.SOME and keeps and not earlier.is_directory(replaced):
+    loses = keeps and not (
+        earlier.is_directory(replaced) or earlier.is_logged_since(inode, replaced)
+    )
+    if parts is RenameParts.SOME and loses:
         first = earlier.replaced_before(replaced, to_directory, to_name)
         yield UnlinkName(number, replaced, to_directory, to_name, uncovers=first)
     if parts is RenameParts.ALL:

@@ -19,6 +19,7 @@ from sim.disk.cache.operation import (
 )
 from sim.disk.crash.barrier import covered
 from sim.disk.crash.image import Image
+from sim.disk.crash.log_order import LogOrder
 from sim.disk.crash.micro_operation import (
     Content,
     CreateInode,
@@ -33,7 +34,7 @@ from sim.disk.crash.micro_operation import (
 from sim.disk.crash.notes import Note, Notes, OldTail
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.overtaken import split
-from sim.disk.crash.persistence import Coverage, PersistenceModel
+from sim.disk.crash.persistence import Coverage, PersistenceModel, RenameParts
 from sim.disk.crash.pieces import pieces, uncut
 from sim.disk.crash.survivor_set import SurvivorSet, check_legal
 
@@ -65,6 +66,8 @@ class Unsynced:
         self._uncut: list[tuple[Operation, int]] = []
         self._whole_calls = model.with_whole_calls()
         self._notes = Notes()
+        self._log_order = LogOrder()
+        self._has_log = model.rename_parts is RenameParts.SOME
         self._read_carried(unsynced)
 
     def _read_carried(self, carried: Iterable[MicroOperation | Note]) -> None:
@@ -110,6 +113,9 @@ class Unsynced:
                 self._fail_sync(operation)
             case _:
                 self._uncut.append((operation, number))
+        if self._has_log:
+            # A barrier has cut the renames before it by now.
+            self._log_order.advance(operation, number)
 
     def _cut(self, sync: Sync | None = None) -> None:
         """Cut the waiting operations, of which ``sync`` is about to cover some.
@@ -146,23 +152,35 @@ class Unsynced:
         moved = (number, (directory, name)) in self._ordering.moved
         return moved or self._notes.is_logged(number, directory, name)
 
+    def is_logged_since(self, number: int, other: int) -> bool:
+        """Return whether a file was changed, and then synced, after the last barrier on another."""
+        return self._log_order.is_logged_since(number, other)
+
     def covered_by(self, number: int, directory: int, name: str) -> int:
-        """Return the inode that lost this name to this inode, while the loss is unsynced; or 0."""
+        """Return the inode that gets this name back when this inode loses it; or 0.
+
+        Its loss is unsynced. A barrier has covered the name of this inode, or of one before it,
+        and none did so on the directory.
+        """
+        first = self._first_holder(directory, name)
+        if first == number or self._notes.is_logged(first, directory, name):
+            return self._notes.covered_by(first, directory, name)
+        return 0
+
+    def _first_holder(self, directory: int, name: str) -> int:
+        """Return the inode that has this name on the platter, or 0."""
         holder = self.table.get(directory)
-        if holder is None or holder.entries.get(name) != number:
-            return 0
-        return self._notes.covered_by(number, directory, name)
+        return 0 if holder is None else holder.entries.get(name, 0)
 
     def replaced_before(self, number: int, directory: int, name: str) -> int:
         """Return the inode that gets this name back when another replaces this inode; or 0.
 
-        It is the file that has the name on the platter, unless it has moved away; if that file
-        took the name itself, and only a barrier on it covered that, the one that had it before.
+        If the name of this inode is unsynced, that is also the file that has it on the platter,
+        unless only a barrier on that file has covered the name, or the file has moved away.
         """
-        holder = self.table.get(directory)
-        first = 0 if holder is None else holder.entries.get(name, 0)
+        first = self._first_holder(directory, name)
         if first == number or self._notes.is_logged(first, directory, name):
-            return self._notes.covered_by(first, directory, name)
+            return self.covered_by(number, directory, name)
         if not first or self.is_directory(first):
             return 0
         return 0 if self._ordering.has_moved(first, (directory, name)) else first

@@ -101,6 +101,9 @@ class _NothingEarlier:
     def is_unsettled(self, _number: int, _directory: int, _name: str) -> bool:
         return False
 
+    def is_logged_since(self, _number: int, _other: int) -> bool:
+        return False
+
     def covered_by(self, _number: int, _directory: int, _name: str) -> int:
         return 0
 

@@ -1,0 +1,38 @@
+"""Which of two files was written and synced last: a log tree has that one at least as long.
+
+btrfs logs a file when it is synced, until the next commit in the background. A rename of a file
+that is in the log is logged as a whole (docs/disk.md, classes B8 and B9).
+"""
+
+from __future__ import annotations
+
+from sim.disk.cache.operation import Allocate, Create, Operation, Resize, Sync, Write
+
+
+class LogOrder:
+    """The changes and barriers of the files of one lifetime, by the numbers of its operations."""
+
+    __slots__ = ("_barriers", "_changed", "_logged")
+
+    def __init__(self) -> None:
+        self._changed: dict[int, int] = {}
+        # The last change of each file that a barrier on the file has covered.
+        self._logged: dict[int, int] = {}
+        self._barriers: dict[int, int] = {}
+
+    def advance(self, operation: Operation, number: int) -> None:
+        """Read operation ``number`` of the journal."""
+        match operation:
+            case Create() | Write() | Resize() | Allocate():
+                self._changed[operation.inode] = number
+            case Sync(inode=inode):
+                self._barriers[inode] = number
+                if inode in self._changed:
+                    self._logged[inode] = self._changed[inode]
+
+    def is_logged_since(self, inode: int, other: int) -> bool:
+        """Return whether a file was changed, and then synced, after the last barrier on another.
+
+        A commit may come between, but then the log has neither of them.
+        """
+        return self._logged.get(inode, 0) > self._barriers.get(other, 0)
