@@ -107,9 +107,18 @@ def gap_of(workload: RecordedWorkload, barrier: MissingBarrier) -> Gap:
 def _due(
     workload: RecordedWorkload, barrier: MissingBarrier
 ) -> Iterator[tuple[Event, dict[int, Event]]]:
-    """Yield each event before which a barrier is due, with the inodes and their operations."""
+    """Yield each event before which a barrier is due, with the inodes and their operations.
+
+    None is due where the program has one itself.
+    """
     due: dict[int, Event] = {}
     for event in events_of(workload):
+        if isinstance(event.operation, Sync) and not event.operation.data_only:
+            due = {
+                inode: first
+                for inode, first in due.items()
+                if event.operation.inode not in (0, inode)
+            }
         if due and event.is_at(barrier.before):
             yield event, due
             due = {}
