@@ -15,7 +15,7 @@ from powercut.cli.completion import complete_from
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import busy, console_beside, json_option, write_json
 from powercut.cli.record import print_recording, setup_option, timeout_option
-from powercut.cli.usage import asked_by_user, must_be_writable, must_take_json
+from powercut.cli.usage import asked_by_user, must_take_json
 from powercut.counted import counted
 from powercut.explorer.diagnosis import Diagnosis, diagnose
 from powercut.fuse.disk_mount import MountWay, prepare_mounts
@@ -134,15 +134,15 @@ def command(
     _report(console, judge, diagnosis, recording)
     if nested and not judge.counts.recoveries:
         console.print("note: the check wrote nothing, so there was no recovery to crash")
-    file = _kept(recording, recorded) if diagnosis.unsafe_models else None
+    file = _kept(console, recording, recorded) if diagnosis.unsafe_models else None
     if not way.is_private:
         console.print(f"note: checks did not run in {recording.mount_point}, but beside it")
     if json_out is not None:
         _write(json_out, judge, diagnosis, recording, file)
     if file is not None:
         console.print(f"on real file systems: powercut confirm {file}", soft_wrap=True)
-        click.get_current_context().exit(ExitCode.VIOLATION)
-    click.get_current_context().exit(ExitCode.CLEAN)
+    code = ExitCode.VIOLATION if diagnosis.unsafe_models else ExitCode.CLEAN
+    click.get_current_context().exit(code)
 
 
 def _check(recording: Recording, timeout_s: float, way: MountWay) -> ImageCheck:
@@ -204,7 +204,7 @@ def _write(
         {
             "verdict": "violation" if diagnosis.unsafe_models else "clean",
             "models": plain_models([diagnosis.explorations]),
-            "findings": plain_causes(diagnosis, [str(file)] * len(diagnosis.causes)),
+            "findings": plain_causes(diagnosis, [str(file or "")] * len(diagnosis.causes)),
             "images": judge.counts.images,
             "checked": judge.counts.checked,
             "flaky": judge.counts.flaky,
@@ -215,13 +215,19 @@ def _write(
     )
 
 
-def _kept(recording: Recording, recorded: Path | None) -> Path:
-    """Return the file of the recording, which is written if it came from no file."""
+def _kept(console: Console, recording: Recording, recorded: Path | None) -> Path | None:
+    """Return the file of the recording, which is written if it came from no file.
+
+    None if it cannot be written, which is printed: the verdict stands without it.
+    """
     if recorded is not None:
         return recorded
-    must_be_writable(FAILURES)
     name = Path(recording.command[0]).name
     path = FAILURES / f"{name}-{recording_digest(recording)}.recording"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save_recording(recording, path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_recording(recording, path)
+    except OSError as refused:
+        console.print(f"not kept: cannot write {path}: {refused.strerror}", soft_wrap=True)
+        return None
     return path

@@ -53,6 +53,17 @@ def test_a_rename_without_a_barrier_loses_the_acknowledgement_and_the_file(tmp_p
     assert any(line.startswith("repair    with these 2 fsyncs, none of ") for line in lines)
 
 
+def test_a_verdict_stands_where_its_recording_cannot_be_kept(tmp_path: Path) -> None:
+    (tmp_path / ".powercut").touch()
+    result = powercut_in(tmp_path, "try", *OLD, "--", "sh", "-c", CARELESS)
+    assert result.returncode == 1, result.stderr
+    *_, last, kept = result.stdout.splitlines()
+    assert last.startswith("unsafe on scc")
+    assert kept.startswith("not kept: cannot write .powercut/failures/sh-")
+    found = verdict(tmp_path, CARELESS, *OLD)
+    assert {finding["reproducer"] for finding in found["findings"]} == {""}
+
+
 def test_its_repair_is_safe_under_every_model(tmp_path: Path) -> None:
     found = verdict(tmp_path, CAREFUL, *OLD)
     assert unsafe(found) == []
