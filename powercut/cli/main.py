@@ -7,6 +7,7 @@ powercut itself is a traceback to report, and exit code 70.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import traceback
@@ -104,6 +105,10 @@ def cli() -> None:
     Exit codes: 0 clean, 1 a violation was found, 2 usage, 3 a replay diverged, 4 a goal was
     missed or no verdict reached, 70 powercut itself failed, 130 interrupted.
     """
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise click.UsageError("the current directory was removed; change to another") from None
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

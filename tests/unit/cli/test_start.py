@@ -40,6 +40,15 @@ def test_installed_script_ends_with_the_exit_code() -> None:
     assert ran.stderr.startswith("Error: unknown target 'saved-flie'")
 
 
+def test_a_current_directory_that_was_removed_is_one_sentence(tmp_path: Path) -> None:
+    script = "import os; os.rmdir(os.getcwd()); from powercut.cli.main import main; main()"
+    ran = run_python("-c", script, "explore", "settings:save", cwd=tmp_path)
+    assert ran.returncode == 2
+    assert ran.stderr.splitlines()[-1] == (
+        "Error: the current directory was removed; change to another"
+    )
+
+
 ALL_HELP = """
 import sys
 sys.modules["hypothesis"] = None
