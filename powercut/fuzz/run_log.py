@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from faults.crash_point import CrashPoint
 from oracles.violation import Violation
 from powercut.fuzz.action import Action, ActionKind, KindChoices, number_of, weighted
-from powercut.place import Place
+from powercut.place import Place, is_program
 from sim.choices import Choices, Chosen, Diverged
 from sim.disk.disk import Disk
 from sim.errors import HarnessError
@@ -186,9 +186,11 @@ def name_of(failure: BaseException) -> str:
 def detail_of(failure: BaseException) -> str:
     """Return the sentence of a violation, or ``file:function`` that raised the exception.
 
-    Numbers and quoted words are left out of a sentence: they differ from run to run.
+    Numbers and quoted words are left out of a sentence: they differ from run to run. An
+    exception of the disk was raised by the function of the program that called the disk.
     """
     if isinstance(failure, Violation):
         return _VALUE.sub("\N{HORIZONTAL ELLIPSIS}", failure.statement)
-    frames = extract_tb(failure.__traceback__)
+    frames = list(extract_tb(failure.__traceback__))
+    frames = [frame for frame in frames if is_program(frame.filename)] or frames
     return f"{Path(frames[-1].filename).name}:{frames[-1].name}" if frames else ""
