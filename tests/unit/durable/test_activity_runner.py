@@ -198,14 +198,15 @@ def test_an_attempt_that_is_not_durable_is_not_made(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("attempts", "status", "reason"),
+    ("attempts", "later_s", "status", "reason"),
     [
-        (0, "FAILED", "action='fly' is not registered"),
-        (1, "UNCERTAIN", "attempt=1 has no known outcome"),
+        (0, 0, "FAILED", "action='fly' is not registered"),
+        (1, 0, "UNCERTAIN", "action='fly' is not registered"),
+        (1, 86_400, "UNCERTAIN", "attempt=1 has no known outcome"),
     ],
 )
 def test_an_action_that_is_no_longer_registered_is_not_attempted(
-    bench: Bench, attempts: int, status: str, reason: str
+    bench: Bench, attempts: int, later_s: int, status: str, reason: str
 ) -> None:
     gone = Action("fly", DEDUP.side_effect, provider_dedup=True, timeout_ns=1)
     intend(bench, gone)
@@ -214,8 +215,7 @@ def test_an_action_that_is_no_longer_registered_is_not_attempted(
         bench.kill()
         bench.do(bench.stores.activities.recover)
     one, provider = ActivityStatus(status), ActionProvider()
-    if attempts:
-        bench.advance(86_400)
+    bench.advance(later_s)
     row = performed(bench, provider)
     assert (row.status, row.reason) == (one, reason)
     assert provider.calls == []

@@ -262,6 +262,10 @@ def test_activities_of_a_task_are_kept_until_it_has_ended(
     record(bench, Performed(None, None))
     checkpoint = Checkpoint("t", "s", 0, status or TaskStatus.DONE, [], [("a", 1)])
     bench.do(bench.stores.tasks.checkpoint, checkpoint)
+    if status is TaskStatus.ACTIVE:
+        bench.advance(86_400)
+        assert bench.do(remove_settled) == 0
+        bench.do(bench.stores.tasks.block, "t", "why")
     if status is None:
         bench.do(Transaction.execute, "UPDATE tasks SET todos_json='x'")
     bench.advance(86_400)

@@ -16,6 +16,7 @@ from system.durable.errors import (
     UnknownSchedule,
 )
 from system.durable.schedule import SCHEDULES, CatchUp, Schedule, Scheduled, ScheduleSpec
+from system.durable.seconds import SECOND_NS
 from system.durable.state import Transaction
 from system.durable.trigger import SessionStatus, Trigger, TriggerSpec
 from tests.unit.durable.durable_bench import Bench
@@ -93,6 +94,18 @@ def test_a_repeated_attempt_emits_no_further_occurrence(bench: Bench) -> None:
     again = bench.claim(claim.trigger.id)
     assert (again.trigger.missed, claim.trigger.missed) == (2, 2)
     assert schedule(bench) == before
+
+
+def test_a_repeated_attempt_of_an_occurrence_in_time_emits_no_further_one(bench: Bench) -> None:
+    made(bench)
+    bench.advance(60)
+    claim = bench.claim(bench.due() or "")
+    bench.do(bench.stores.triggers.fail, claim, "busy")
+    before = [row.id for row in waiting(bench)]
+    bench.advance(40)
+    again = bench.claim(claim.trigger.id)
+    bench.do(bench.stores.triggers.fail, again, "busy")
+    assert [row.id for row in waiting(bench)] == before
 
 
 @pytest.mark.parametrize(
@@ -187,6 +200,34 @@ def test_a_changed_schedule_repeats_no_occurrence(bench: Bench) -> None:
     nominal = fire(bench).fire_at
     bench.do(bench.stores.schedules.change, "a", ScheduleSpec("every", "20", session_id="s"))
     assert [row.fire_at for row in waiting(bench)] == [nominal + 20]
+
+
+def test_a_changed_schedule_repeats_no_occurrence_after_the_clock_was_set_back(
+    bench: Bench,
+) -> None:
+    made(bench)
+    bench.advance(60)
+    nominal = fire(bench).fire_at
+    bench.world.clock.step_wall(-300 * SECOND_NS)
+    bench.kill()
+    bench.do(bench.stores.schedules.change, "a", ScheduleSpec("every", "60", session_id="s"))
+    assert [row.fire_at for row in waiting(bench)] == [nominal + 60]
+
+
+def test_a_changed_schedule_still_counts_from_its_creation(bench: Bench) -> None:
+    made(bench)
+    created = round(schedule(bench).created_at)
+    bench.advance(30)
+    bench.do(bench.stores.schedules.change, "a", ScheduleSpec("every", "20", session_id="s"))
+    assert [row.fire_at for row in waiting(bench)] == [created + 40]
+
+
+def test_an_occurrence_that_was_never_run_leaves_no_key(bench: Bench) -> None:
+    made(bench)
+    [row] = waiting(bench)
+    bench.do(bench.stores.schedules.pause, "a")
+    with pytest.raises(NotAnOccurrence):
+        bench.emit(row.dedup_key, "SCHEDULED")
 
 
 def test_a_deleted_schedule_leaves_nothing_waiting(bench: Bench) -> None:

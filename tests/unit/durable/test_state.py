@@ -54,6 +54,24 @@ def spoil(bench: Bench, *statements: str) -> None:
 # -- transactions ----------------------------------------------------------------------
 
 
+def test_a_part_that_fails_leaves_nothing_in_the_database_or_in_memory(bench: Bench) -> None:
+    done: list[str] = []
+
+    def part(transaction: Transaction) -> None:
+        apply_line(transaction, "s", 7)
+        transaction.after_commit(lambda: done.append("part"))
+        raise ValueError("no")
+
+    def work(transaction: Transaction) -> None:
+        transaction.after_commit(lambda: done.append("before"))
+        with pytest.raises(ValueError, match="no"):
+            transaction.part(lambda: part(transaction))
+        transaction.after_commit(lambda: done.append("after"))
+
+    bench.state.transact(work)
+    assert (done, seq_of(bench)) == (["before", "after"], 0)
+
+
 def test_a_transaction_is_durable_when_it_returns(bench: Bench) -> None:
     assert apply(bench, 5)
     bench.cut_power()

@@ -122,11 +122,15 @@ def test_tasks_end_with_their_session(bench: Bench) -> None:
     kept(bench)
     kept(bench, task_id="done", status=TaskStatus.DONE)
     kept(bench, task_id="other", session_id="other")
+    kept(bench, task_id="waiting", status=TaskStatus.WAITING)
+    kept(bench, task_id="blocked")
+    bench.do(bench.stores.tasks.block, "blocked", "why")
     kept(bench, task_id="damaged")
     bench.do(Transaction.execute, "UPDATE tasks SET todos_json='[]' WHERE task_id='damaged'")
     bench.do(bench.stores.end_session, "s")
     assert bench.do(Transaction.execute, "SELECT task_id, status FROM tasks ORDER BY 1") == [
-        ("damaged", "ACTIVE"), ("done", "DONE"), ("other", "ACTIVE"), ("t", "CANCELLED"),
+        ("blocked", "CANCELLED"), ("damaged", "ACTIVE"), ("done", "DONE"), ("other", "ACTIVE"),
+        ("t", "CANCELLED"), ("waiting", "CANCELLED"),
     ]  # fmt: skip
 
 

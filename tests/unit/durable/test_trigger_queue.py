@@ -101,3 +101,20 @@ def test_a_session_that_runs_no_turn_costs_nothing() -> None:
     assert queue.take_due_sessions(20.0) == []
     queue.add(trigger("later", 30.0, session="gated"), 200)
     assert queue.take_due_sessions(40.0) == ["gated"]
+
+
+def test_a_withheld_trigger_is_due_again_when_it_is_restored() -> None:
+    queue = queue_of(trigger("a", session=None))
+    queue.withhold("a")
+    assert (queue.next_of(None, 10.0), queue.has_withheld) == (None, True)
+    queue.restore()
+    assert (queue.next_of(None, 10.0), queue.has_withheld) == ("a", False)
+    assert queue.take_due_sessions(10.0) == [None]
+
+
+def test_a_withheld_trigger_that_is_added_again_is_not_restored_as_it_was() -> None:
+    queue = queue_of(trigger("a", session=None))
+    queue.withhold("a")
+    queue.add(trigger("a"), 1)
+    queue.restore()
+    assert (queue.next_of(None, 10.0), queue.next_of("s", 10.0)) == (None, "a")
