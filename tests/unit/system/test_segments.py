@@ -171,6 +171,23 @@ def test_a_segment_whose_name_may_not_be_durable_stops_the_log(here: FaultyHost)
     assert opened(here).number == 1
 
 
+def test_a_segment_whose_beginning_was_interrupted_stops_the_log(
+    here: FaultyHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = opened(here)
+    say(log, "a")
+
+    def interrupted(path: str) -> None:
+        raise KeyboardInterrupt(path)
+
+    monkeypatch.setattr(here.files, "sync_dir", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        log.begin_segment({"text": "a"})
+
+    with pytest.raises(LogStopped, match="the beginning of a segment was interrupted"):
+        say(log, "b")
+
+
 def test_a_segment_of_a_newer_version_is_refused_and_unchanged(here: FaultyHost) -> None:
     long(here).close()
     newer = encode_line(Line(6, NOW, SESSION, "log.snapshot", {}), SECOND)
