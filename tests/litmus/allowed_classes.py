@@ -323,6 +323,19 @@ CLASSES: Final = (
             "f=empty t=B1 u=-"
         ),
     }),
+    Litmus(
+        "fsync a file that left a new directory (B16)", bodies.nothing,
+        classes.leave_new_directory, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs": "e/g=- f=A1",
+        "posix": "e/g=- f=- | e/g=- f=A1 | e/g=A1 f=- | e/g=A1 f=A1",
+    }),
+    Litmus(
+        "the same by a link and an unlink", bodies.nothing,
+        classes.leave_new_directory_by_link, {
+        "scc btrfs": "e/g=- f=A1",
+        "ext4-journal ext4 ext4-ordered ext4-writeback xfs": "e/g=- f=A1 | e/g=A1 f=A1",
+        "posix": "e/g=- f=- | e/g=- f=A1 | e/g=A1 f=- | e/g=A1 f=A1",
+    }),
     Litmus("replace, fsync, move on, fsync (B10)", classes.f_and_t, classes.successor_moves_on, {
         "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "f=- h=B1 t=-",
         "btrfs": "f=- h=B1 t=- | f=A1 h=B1 t=-",

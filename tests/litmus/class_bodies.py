@@ -88,6 +88,21 @@ def replace_twice_last_unsynced(disk: Calls) -> None:
     disk.rename("u", "f")
 
 
+def leave_new_directory(disk: Calls) -> None:
+    disk.mkdir("e")
+    disk.write("e/g", "A1")
+    disk.rename("e/g", "f")
+    disk.fsync("f")
+
+
+def leave_new_directory_by_link(disk: Calls) -> None:
+    disk.mkdir("e")
+    disk.write("e/g", "A1")
+    disk.link("e/g", "f")
+    disk.unlink("e/g")
+    disk.fsync("f")
+
+
 def successor_moves_on(disk: Calls) -> None:
     disk.rename("t", "f")
     disk.fsync("f")

@@ -75,7 +75,9 @@ class Barrier:
 
     def _own_name(self, piece: Name) -> bool:
         """Return whether a name of the inode is durable by a barrier on the inode."""
-        if piece.inode != self.sync.inode or piece.change in (Change.UNLINK, Change.LOSS):
+        if piece.inode != self.sync.inode:
+            return False
+        if piece.change in (Change.UNLINK, Change.LOSS) and not self._only_passing(piece):
             return False
         match self.model.synced_names:
             case SyncedNames.FSYNC_AND_FDATASYNC:
@@ -95,7 +97,9 @@ class Barrier:
         """Return the new names of the directories above the own names of the inode."""
         above: set[int] = set()
         for piece in self.pieces:
-            if isinstance(piece, Name) and self._own_name(piece) and piece.gives is not None:
+            if not isinstance(piece, Name) or self._only_passing(piece):
+                continue
+            if self._own_name(piece) and piece.gives is not None:
                 above |= set(names_of_new(self.pieces, piece.gives[0], len(self.pieces)))
         return above
 
@@ -105,12 +109,13 @@ class Barrier:
                 self.covered |= {first for first in range(then) if self._comes_along(first, then)}
 
     def _comes_along(self, first: int, then: int) -> bool:
-        if needs(self.model, self.pieces, first, then):
+        a, b = self.pieces[first], self.pieces[then]
+        brings_needs = not (isinstance(b, Name) and self._only_passing(b))
+        if brings_needs and needs(self.model, self.pieces, first, then):
             return True
         in_order = self.model.coverage is not Coverage.NEEDS
         if in_order and ordered(self.model, self.pieces, first, then):
             return True
-        a, b = self.pieces[first], self.pieces[then]
         if not (isinstance(a, Name) and isinstance(b, Name)):
             return False
         if Change.DURABLE_NAME in (a.change, b.change):
@@ -124,6 +129,33 @@ class Barrier:
             and not self._passing(then, b)
             and has_name(self.platter, a.takes, a.inode)
         )
+
+    def _only_passing(self, piece: Name) -> bool:
+        """Return whether the file of the barrier had all names of this piece only for a time.
+
+        It got and lost them by unsynced changes, so they bring no directories.
+        """
+        if (
+            self.model.coverage is not Coverage.NEEDS
+            or piece.inode != self.sync.inode
+            or piece.is_directory
+            or piece.change is Change.DURABLE_NAME
+        ):
+            return False
+        own = [
+            other
+            for other in self.pieces
+            if isinstance(other, Name)
+            and other.inode == piece.inode
+            and other.change is not Change.DURABLE_NAME
+        ]
+        place = own.index(piece)
+        is_lost = piece.gives is None or any(
+            other.takes == piece.gives for other in own[place + 1 :]
+        )
+        before = [other for other in own[:place] if piece.takes in (other.gives, other.takes)]
+        was_given = piece.takes is None or (bool(before) and before[-1].gives == piece.takes)
+        return is_lost and was_given
 
     def _passing(self, index: int, piece: Name) -> bool:
         """Return whether a later covered piece takes the name away that this one gives."""
@@ -230,7 +262,8 @@ class Barrier:
                 for key in noted:
                     del tails[key]
                 tails |= self._left_tail(piece, noted, platter)
-            apply(piece, platter)
+            if not isinstance(piece, Name):
+                apply(piece, platter)
         return tails
 
     def _left_tail(self, piece: Piece, noted: OldTails, platter: Platter) -> OldTails:

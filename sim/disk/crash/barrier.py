@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import assert_never
 
 from sim.disk.cache.operation import Sync
@@ -26,25 +27,31 @@ from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import Coverage, PersistenceModel, SyncedNames
 
 
-def covered(ordering: Ordering, sync: Sync) -> int:
+def covered(ordering: Ordering, sync: Sync, is_directory: Callable[[int], bool]) -> int:
     """Return the set of pieces that a barrier makes durable.
 
     A change of a name brings the earlier changes of that name by the same inode, and a new
     name that its file keeps brings the rename that moved a durable file away from that name.
     Otherwise a name that moved from one directory to another and back would be lost to the
-    first of the two moves, or reappear at the place that it left.
+    first of the two moves, or reappear at the place that it left. A name that the file of the
+    barrier had only for a time brings no directories: it does not reach the platter.
     """
     if not sync.inode:
         return (1 << len(ordering.micros)) - 1
     only_needs = ordering.model.coverage is Coverage.NEEDS
     before = ordering.needs if only_needs else ordering.order
-    found = _asked_for(ordering, sync)
+    passing = set[int]()
+    if only_needs and not is_directory(sync.inode):
+        passing = _passing_through(ordering, sync.inode)
+    found = _asked_for(ordering, sync, passing)
     later = _Later()
     for index in range(len(ordering.micros) - 1, -1, -1):
         micro = ordering.micros[index]
         named = micro if isinstance(micro, NameChange) else None
         if found >> index & 1 or (named and _comes_along(ordering, index, named, later)):
-            found |= before[index] | 1 << index
+            found |= 1 << index
+            if index not in passing:
+                found |= before[index]
             if named:
                 later.add(named)
     return found
@@ -93,7 +100,30 @@ def _was_durable(ordering: Ordering, index: int, name: tuple[int, str]) -> bool:
     return not isinstance(first, LinkName) and names_of(first)[0] == name
 
 
-def _asked_for(ordering: Ordering, sync: Sync) -> int:
+def _passing_through(ordering: Ordering, number: int) -> set[int]:
+    """Return the pieces of which all names are those that an inode had only for a time."""
+    own = [(i, each) for i, each in enumerate(ordering.micros) if each.number == number]
+    gone, passed = set[tuple[int, str]](), set[tuple[int, tuple[int, str]]]()
+    for index, micro in reversed(own):
+        if isinstance(micro, Arrival) and names_of(micro)[-1] in gone:
+            passed.add((index, names_of(micro)[-1]))
+            gone.discard(names_of(micro)[-1])
+        if isinstance(micro, Departure):
+            gone.add((micro.directory, micro.name))
+    arrived = set[tuple[int, str]]()
+    for index, micro in own:
+        if isinstance(micro, Departure) and (micro.directory, micro.name) in arrived:
+            passed.add((index, (micro.directory, micro.name)))
+            arrived.discard((micro.directory, micro.name))
+        if isinstance(micro, Arrival) and (index, names_of(micro)[-1]) in passed:
+            arrived.add(names_of(micro)[-1])
+    return {
+        index for index, micro in own
+        if (names := names_of(micro)) and all((index, name) in passed for name in names)
+    }  # fmt: skip
+
+
+def _asked_for(ordering: Ordering, sync: Sync, passing: set[int]) -> int:
     """Return the pieces that the model promises for a sync, without their predecessors."""
     wanted = 0
     everything = ordering.model.coverage is Coverage.EVERYTHING and not sync.data_only
@@ -110,12 +140,14 @@ def _asked_for(ordering: Ordering, sync: Sync) -> int:
                 promised = everything or _is_of(micro, sync.inode, ordering.model)
                 if own and _syncs_name(ordering, micro, sync):
                     promised = True
-                    wanted |= _path_to(ordering, micro)
+                    if index not in passing:
+                        wanted |= _path_to(ordering, micro)
             case ForgetName():
                 promised = own and _syncs_name(ordering, micro, sync)
             case UnlinkName():
                 promised = everything or _is_removal_of(micro, sync.inode, ordering)
-                if own and micro.moved_to and _syncs_name(ordering, micro, sync):
+                leaves = micro.moved_to or index in passing
+                if own and leaves and _syncs_name(ordering, micro, sync):
                     promised = True
             case _:
                 assert_never(micro)

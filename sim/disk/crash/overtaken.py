@@ -56,15 +56,18 @@ def split(
     applied: list[MicroOperation] = []
     open_parts: dict[int, list[UnlinkName]] = {}
     notes: list[Note] = []
+    passed = set[tuple[int, _Name]]()
     for index, micro in enumerate(micros):
         if not durable >> index & 1:
             continue
         if index not in passing:
-            applied.append(micro)
-        elif isinstance(micro, MoveName):
-            applied.append(_without_new_name(micro))
-            if is_directory(micro.number):
-                applied += _loss(micro)
+            applied += _less_passed(micro, passed)
+        else:
+            if isinstance(micro, MoveName):
+                applied += _less_passed(_without_new_name(micro), passed)
+                if is_directory(micro.number):
+                    applied += _loss(micro)
+            passed.add((micro.number, names_of(micro)[-1]))
         if not (keeps_old_names and isinstance(micro, Arrival)):
             continue
         if is_directory(micro.number):
@@ -93,6 +96,20 @@ def _passing(ordering: Ordering, durable: int) -> set[int]:
         if isinstance(micro, Departure):
             departed.add((micro.number, (micro.directory, micro.name)))
     return found
+
+
+def _less_passed(micro: MicroOperation, passed: set[tuple[int, _Name]]) -> Iterator[MicroOperation]:
+    """Yield a piece, unless it only takes away a passing name.
+
+    Its directory may not be on the platter either.
+    """
+    if isinstance(micro, Departure):
+        left = micro.number, (micro.directory, micro.name)
+        if left in passed:
+            passed.remove(left)
+            if isinstance(micro, UnlinkName):
+                return
+    yield micro
 
 
 def _notes(micro: MicroOperation, sync: Sync) -> Iterator[Note]:

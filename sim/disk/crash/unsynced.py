@@ -206,7 +206,7 @@ class Unsynced:
                 self._apply(content, [], sync)
                 return
         self._cut(sync)
-        durable = covered(self._ordering, sync)
+        durable = covered(self._ordering, sync, self.is_directory)
         if not durable:
             self._apply([], [], sync)
             return
