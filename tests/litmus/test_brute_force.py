@@ -52,6 +52,16 @@ def _trees(unsynced: Unsynced) -> set[Tree]:
 # A name that a durable rename removed does not come back: of a file, of a directory.
 @example(program=[("mkdir", "e"), ("write", "e/g", "A1", 0), ("rename", "e/g", "f"), ("fsync", "")])
 @example(program=[("mkdir", "h"), ("rename", "h", "e"), ("rename", "f", "e/g"), ("fsync", "e")])
+# A file that moved to another directory is not lost when another file takes its old name.
+@example(program=[("rename", "d/f", "g"), ("link", "f", "d/f"), ("fsync", "f"), ("fsync", "d")])
+@example(program=[("rename", "d/f", "g"), ("write", "d/f", "B2", 0), ("fsync", "d/f"),
+                  ("unlink", "d/f"), ("fsync", "d")])  # fmt: skip
+# A name that a file had for a time brings no directory.
+@example(program=[("mkdir", "e"), ("write", "e/g", "A1", 0), ("rename", "e/g", "g"),
+                  ("fsync", "g")])  # fmt: skip
+# The first of three files that had a name returns.
+@example(program=[("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "f"),
+                  ("write", "g", "C3", 0), ("rename", "g", "f")])  # fmt: skip
 def test_all_states_are_those_of_a_naive_enumeration(
     model: PersistenceModel, program: Program
 ) -> None:

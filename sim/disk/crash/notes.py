@@ -6,11 +6,12 @@ no more than ``Coverage.NEEDS`` have notes (docs/disk.md, classes B9, B10 and T6
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sim.disk.cache.inode_table import InodeTable
 from sim.disk.cache.operation import Sync
+from sim.disk.crash.micro_operation import MicroOperation, UnlinkName
 
 
 class LoggedName(NamedTuple):
@@ -103,12 +104,23 @@ class Notes:
                 return note.data
         return b""
 
-    def settle(self, sync: Sync, rewritten: set[int], table: InodeTable) -> None:
-        """Drop the notes that a barrier ends; ``rewritten`` are files whose content it covers."""
+    def settle(
+        self, sync: Sync, rewritten: set[int], left: Sequence[MicroOperation], table: InodeTable
+    ) -> None:
+        """Drop the notes that a barrier ends.
+
+        ``rewritten`` are files whose content it covers, ``left`` the pieces that it leaves.
+        """
         if not sync.inode:
             self._notes.clear()
             return
-        self._notes = [note for note in self._notes if not _ends(note, sync, rewritten, table)]
+        losses = {each[1:4] for each in left if isinstance(each, UnlinkName)}
+        self._notes = [
+            note
+            for note in self._notes
+            if (isinstance(note, CoveredName) and note[1:] in losses)
+            or not _ends(note, sync, rewritten, table)
+        ]
 
 
 def _ends(note: Note, sync: Sync, rewritten: set[int], table: InodeTable) -> bool:

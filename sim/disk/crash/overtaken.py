@@ -169,8 +169,10 @@ def _left_over(
         for part in parts:
             if isinstance(part, UnlinkName) and _is_taken(part, names):
                 covered.append(CoveredName(part.operation, part.number, part.directory, part.name))
-            else:
-                left.append(part)
+                if not part.moved_to:
+                    continue
+                # A barrier on the directory still brings the new name of a file that moved.
+            left.append(part)
     return left[::-1], covered[::-1]
 
 

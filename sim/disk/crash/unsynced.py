@@ -208,16 +208,25 @@ class Unsynced:
         self._cut(sync)
         durable = covered(self._ordering, sync, self.is_directory)
         if not durable:
-            self._apply([], [], sync)
+            self._apply([], [], sync, self._ordering.micros)
             return
         applied, left, notes, self.allows_more = split(
             self._ordering, durable, sync, self.is_directory
         )
-        self._apply(applied, notes, sync)
+        self._apply(applied, notes, sync, left)
         self._keep(left)
 
-    def _apply(self, pieces: Sequence[MicroOperation], notes: list[Note], sync: Sync) -> None:
-        """Put the pieces that a barrier covers on the platter; renew the notes."""
+    def _apply(
+        self,
+        pieces: Sequence[MicroOperation],
+        notes: list[Note],
+        sync: Sync,
+        left: Sequence[MicroOperation] = (),
+    ) -> None:
+        """Put the pieces that a barrier covers on the platter; renew the notes.
+
+        ``left`` are those that it does not cover.
+        """
         tails: dict[int, OldTail] = {}
         keeps_tails = sync.inode and self.model.coverage is Coverage.NEEDS
         for micro in pieces:
@@ -226,7 +235,7 @@ class Unsynced:
             self._make_durable(micro)
         if len(self._notes):
             rewritten = {micro.number for micro in pieces if _is_rewriting(micro)}
-            self._notes.settle(sync, rewritten, self.table)
+            self._notes.settle(sync, rewritten, left, self.table)
         for note in (*notes, *(tail for tail in tails.values() if tail.data)):
             self._notes.add(note)
 
