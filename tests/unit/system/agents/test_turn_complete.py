@@ -7,6 +7,7 @@ import pytest
 from system.agents.message import Message, MessageKind
 from system.agents.outbox import Control, Outbox, Spawn
 from system.agents.turn_complete import Reminder, Subscription, TurnComplete, TurnDraft
+from system.agents.turn_work import EmittedTrigger, NewSchedule, PromisedActivity, TurnWork
 from system.ports import JsonObject
 
 CHILD = Spawn("a", "s", "Bob", "work", "scripted", "small", "b")
@@ -63,6 +64,17 @@ def test_a_decoded_line_is_encoded_to_the_same_line(draft: TurnDraft) -> None:
     line = draft.complete("t", "yes", "p", "c1", ["m", "late"], permitted=True, dispatched=4).data()
 
     assert TurnComplete.from_data(line).data() == line
+
+
+def test_decoded_work_is_the_work_of_the_turn() -> None:
+    work = TurnWork(
+        [PromisedActivity("activity:1", "mail", {"to": "Anna"}, "t")],
+        [],
+        [EmittedTrigger("e", "IMMEDIATE", {"n": 1}, "about it", 7.5, "key", 10)],
+        [NewSchedule("s", "every", "60", "UTC", None, None, 30, "latest")],
+        ["u"],
+    )
+    assert TurnWork.from_data(work.data()) == work
 
 
 @pytest.mark.parametrize(
