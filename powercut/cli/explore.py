@@ -176,7 +176,12 @@ def command(**given: Unpack[Given]) -> None:
     if json_out is not None:
         must_take_json(json_out)
     console = console_beside(json_out)
-    explored = {each.tag: _explore(console, each, models, image, given) for each in workloads}
+    explored: dict[str, _Explored] = {}
+    interrupted = False
+    for each in workloads:
+        explored[each.tag] = _explore(console, each, models, image, given)
+        if interrupted := explored[each.tag].interrupted:
+            break
     verdicts = {tag: found.diagnosis.explorations for tag, found in explored.items()}
     outcome = _outcome([found.diagnosis for found in explored.values()])
     if json_out is not None:
@@ -186,10 +191,14 @@ def command(**given: Unpack[Given]) -> None:
                 "verdict": outcome.value,
                 "models": plain_models(verdicts.values()),
                 "targets": {tag: plain_models([found]) for tag, found in verdicts.items()},
-                "findings": {tag: plain_causes(*found) for tag, found in explored.items()},
+                "findings": {
+                    tag: plain_causes(found.diagnosis, found.paths)
+                    for tag, found in explored.items()
+                },
             },
         )
-    click.get_current_context().exit(_EXIT_CODES[outcome])
+    code = ExitCode.INTERRUPTED if interrupted else _EXIT_CODES[outcome]
+    click.get_current_context().exit(code)
 
 
 def _outcome(diagnoses: Sequence[Diagnosis]) -> Outcome:
@@ -216,6 +225,7 @@ class _Explored(NamedTuple):
 
     diagnosis: Diagnosis
     paths: Sequence[str]
+    interrupted: bool
 
 
 def _explore(
@@ -238,7 +248,7 @@ def _explore(
         recorded = record(workload.run, models[-1], image, given["root"], limits)
         # Any other check takes microseconds, less than its share of a fork.
         processes = given["processes"] or (cores() if recorded.root else 1)
-        with pace.shown(), settled():
+        with pace.shown(), pace.interruptible(), settled():
             deciding = given["processes"] or cores()
             verdicts = judged(
                 recorded, workload.check, models, limits, processes, pace.tick, deciding
@@ -262,4 +272,4 @@ def _explore(
         console.print(line, soft_wrap=True)
     console.print(verdict_line(diagnosis))
     console.print()
-    return _Explored(diagnosis, keeper.paths)
+    return _Explored(diagnosis, keeper.paths, pace.interrupted)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from types import FrameType
 from typing import Final
 
 import click
@@ -23,7 +25,8 @@ class Pace:
     """Shows how far the exploration of ``title`` is, and ends it when ``seconds`` are over.
 
     On a terminal it is a line that changes. Otherwise a line is written to stderr every 15
-    seconds, so that a log shows that something happens.
+    seconds, so that a log shows that something happens. ``interrupted`` is whether a signal has
+    ended the time.
     """
 
     def __init__(
@@ -40,6 +43,35 @@ class Pace:
         self._end_of_exploring = None if seconds is None else now + seconds * _SHARE_OF_EXPLORING
         self._deadline = self._end
         self._has_failed = False
+        self.interrupted = False
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Let the first SIGINT or SIGTERM end the time, so that its results are reported.
+
+        The second one interrupts at once.
+        """
+        before = {
+            number: handler
+            for number in (signal.SIGINT, signal.SIGTERM)
+            if callable(handler := signal.getsignal(number))
+        }
+
+        def restore() -> None:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+        def stop(_number: int, _frame: FrameType | None) -> None:
+            restore()
+            self.interrupted = True
+            click.echo("interrupted: these are the results so far", err=True)
+
+        for number in before:
+            signal.signal(number, stop)
+        try:
+            yield
+        finally:
+            restore()
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -68,7 +100,8 @@ class Pace:
             f"{found.operations:,}, {counted(found.states, 'state')}{unsafe}",
             now,
         )
-        return self._deadline is None or now < self._deadline
+        in_time = self._deadline is None or now < self._deadline
+        return in_time and not self.interrupted
 
     def _begin(self, model: str, now: float) -> None:
         """Give a model its share of the time that is left for the models."""

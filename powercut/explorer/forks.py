@@ -79,6 +79,9 @@ def _start(function: Callable[[A], R], share: Sequence[A]) -> _Fork:
 
 def _work(function: Callable[[A], R], share: Sequence[A], pipe: int) -> NoReturn:
     """Send the results of a share, and end this process, which is the fork."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # A terminal sends Ctrl-C to the forks too, and the first process decides what it means.
+        signal.signal(number, signal.SIG_IGN)
     try:
         payload = memoryview(pickle.dumps([_sendable(function, each) for each in share]))
         while payload:

@@ -41,9 +41,9 @@ def write_atomic(
     Raises ``StorageFull`` or ``OSError``. The old file is then untouched, unless the sync of
     the directory failed: then the new content is visible, and a power cut may leave either.
 
-    Such a file is ``in_doubt``, and the next replacement of it syncs the directory first: after
-    two renames over a name without a barrier between them, a power cut may leave no file under
-    it (btrfs, docs/disk.md, class B9).
+    Such a file is ``in_doubt``, and the next replacement of it syncs the directory first. No
+    kernel was seen to need it: btrfs loses a name that was replaced twice only if the last file
+    was not synced. But POSIX promises nothing about two renames without a barrier between them.
     """
     with raising_storage_full(path):
         if in_doubt:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -39,6 +40,33 @@ def judged(disk, ack):
     save(disk, ack)
 
 judged.check = pessimist
+"""
+
+INTERRUPTED = """
+import os
+import signal
+from pathlib import Path
+
+from oracles.violation import LostAck
+
+SENT = Path("sent")
+
+def save(disk, ack):
+    for number in range(20):
+        disk.close(disk.open(f"/{number}", os.O_CREAT | os.O_WRONLY))
+        ack(number)
+
+def check(disk, known, signals=1):
+    if len(known.acknowledged) == 5 and not SENT.exists():
+        SENT.touch()
+        for _ in range(signals):
+            for process in {os.getpid(), int(os.environ["COMMAND"])}:
+                os.kill(process, signal.SIGINT)
+    if len(disk.listdir("/")) < len(known.acknowledged):
+        raise LostAck("a file is lost")
+
+def check_twice(disk, known):
+    check(disk, known, signals=2)
 """
 
 MANY = "\n\ndef many(disk, ack):\n" + "".join(
@@ -245,3 +273,31 @@ def test_a_check_with_state_is_a_usage_mistake() -> None:
     result = powercut("explore", "directories", *lazy)
     assert result.exit_code == ExitCode.USAGE
     assert "the check is not deterministic: after the same" in result.stderr
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_an_interrupted_exploration_reports_what_it_has_found(
+    tmp_path: Path, failures: Path, monkeypatch: pytest.MonkeyPatch, processes: str
+) -> None:
+    (tmp_path / f"interrupted_in_{processes}.py").write_text(INTERRUPTED, "utf-8")
+    monkeypatch.setenv("COMMAND", str(os.getpid()))
+    name = f"interrupted_in_{processes}"
+    result = powercut(
+        "explore", f"{name}:save", "--check", f"{name}:check", "-n", processes, "--engine", "brute"
+    )
+    assert result.exit_code == ExitCode.INTERRUPTED, result.output
+    assert result.stderr == "interrupted: these are the results so far\n"
+    assert "FAILED  LostAck" in result.stdout
+    assert len(list(failures.iterdir())) == 1
+
+
+def test_a_second_interrupt_ends_an_exploration_at_once(
+    tmp_path: Path, failures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "interrupted_twice.py").write_text(INTERRUPTED, "utf-8")
+    monkeypatch.setenv("COMMAND", str(os.getpid()))
+    name = "interrupted_twice"
+    result = powercut("explore", f"{name}:save", "--check", f"{name}:check_twice", "-n", "1")
+    assert result.exit_code == ExitCode.INTERRUPTED
+    assert result.stderr.splitlines()[-1] == "interrupted"
+    assert not failures.exists()
