@@ -56,6 +56,12 @@ def _trees(unsynced: Unsynced) -> set[Tree]:
 @example(program=[("rename", "d/f", "g"), ("link", "f", "d/f"), ("fsync", "f"), ("fsync", "d")])
 @example(program=[("rename", "d/f", "g"), ("write", "d/f", "B2", 0), ("fsync", "d/f"),
                   ("unlink", "d/f"), ("fsync", "d")])  # fmt: skip
+# While the removal of its old name is unsynced, it gets that name back.
+@example(program=[("rename", "d/f", "g"), ("rename", "f", "d/f"), ("fsync", "d"), ("fsync", "d"),
+                  ("unlink", "d/f")])  # fmt: skip
+# A file that was changed before the last barrier on the file that it replaces.
+@example(program=[("mkdir", "e"), ("write", "g", "B2", 0), ("write", "e/g", "A1", 0),
+                  ("fsync", "e/g"), ("fsync", "g"), ("rename", "g", "e/g")])  # fmt: skip
 # A name that a file had for a time brings no directory.
 @example(program=[("mkdir", "e"), ("write", "e/g", "A1", 0), ("rename", "e/g", "g"),
                   ("fsync", "g")])  # fmt: skip
