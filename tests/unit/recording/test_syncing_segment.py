@@ -1,0 +1,139 @@
+"""A segment of the write-ahead log that is synced in a worker while the event loop uses the log."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+import pytest
+
+from system.recording.records.errors import BarrierFailed
+from tests.unit.recording.executions import EVENTS, FAILURE, RESPONSE, run
+from tests.unit.recording.recording_bench import SEGMENT, Bench
+
+T = TypeVar("T")
+
+
+class HeldWorkers:
+    """Workers that stop before or after one call, until ``go`` is set."""
+
+    def __init__(self) -> None:
+        self.before: int | None = None
+        self.after: int | None = None
+        self.is_held = asyncio.Event()
+        self.go = asyncio.Event()
+        self._calls = 0
+
+    async def run(self, call: Callable[[], T]) -> T:
+        self._calls += 1
+        number = self._calls
+        await asyncio.sleep(0)
+        if number == self.before:
+            await self._hold()
+        try:
+            return call()
+        finally:
+            if number == self.after:
+                await self._hold()
+
+    async def _hold(self) -> None:
+        self.is_held.set()
+        await self.go.wait()
+
+    def hold_before(self, number: int) -> None:
+        """Hold the call that begins as the ``number``-th one from now."""
+        self.before = self._calls + number
+
+    def hold_after(self, number: int) -> None:
+        self.after = self._calls + number
+
+
+def held(bench: Bench) -> HeldWorkers:
+    """Give the bench workers whose calls can be held."""
+    workers = HeldWorkers()
+    bench.host = replace(bench.host, workers=workers)
+    return workers
+
+
+def test_a_full_segment_is_not_finished_while_it_is_synced(bench: Bench) -> None:
+    async def work() -> None:
+        workers = held(bench)
+        await bench.open(segment_bytes=2000)
+        recorder, execution_id = bench.started(3)
+        workers.hold_after(1)
+        bench.here.files.fail("fdatasync", SEGMENT, errno.EIO)
+        syncing = asyncio.create_task(recorder.barrier())
+        await workers.is_held.wait()
+        # The kernel has reported the failure. Another sync would succeed, and prove nothing.
+        bench.started(3)
+        bench.started(3)
+        assert bench.names("wal") == [SEGMENT, "current"]
+        workers.go.set()
+        with pytest.raises(BarrierFailed):
+            await syncing
+        bench.started()
+        assert bench.names("wal") == [SEGMENT, "00000002.wal", "current"]
+        record = await recorder.finalize(FAILURE)
+        assert record is not None
+        assert record.header.replayable_reason == "recording_failure"
+        await bench.open()
+        assert bench.store.load(execution_id) == record
+
+    run(work())
+
+
+def test_an_abandoned_segment_is_closed_after_its_sync(bench: Bench) -> None:
+    async def work() -> None:
+        workers = held(bench)
+        await bench.open()
+        recorder, _ = bench.started(3)
+        workers.hold_before(1)
+        bench.here.files.calls.clear()
+        syncing = asyncio.create_task(recorder.barrier())
+        await workers.is_held.wait()
+        bench.here.files.fail("append", SEGMENT, errno.EIO)
+        bench.here.files.fail("truncate", SEGMENT, errno.EIO)
+        with pytest.raises(BarrierFailed):
+            recorder.record_event(*EVENTS[3])
+        workers.go.set()
+        with pytest.raises(BarrierFailed):
+            await syncing
+        # Another descriptor would not hear of an earlier failure.
+        calls = [each for each in bench.here.files.calls if each.endswith(SEGMENT)]
+        assert calls == [f"fdatasync wal/{SEGMENT}", f"close wal/{SEGMENT}"]
+
+    run(work())
+
+
+def test_a_checkpoint_does_not_remove_a_segment_while_it_is_synced(bench: Bench) -> None:
+    async def work() -> None:
+        workers = held(bench)
+        await bench.open()
+        recorder, _ = bench.started(3)
+        bench.here.files.fail("fdatasync", ".wal", errno.EIO)
+        bench.here.files.fail("fdatasync", ".wal", errno.EIO)
+
+        async def retry() -> None:
+            with pytest.raises(BarrierFailed):
+                await recorder.barrier()
+            # The packs of the checkpoint are the next call.
+            workers.hold_before(2)
+            second, _ = bench.started(3)
+            with pytest.raises(BarrierFailed):
+                await second.barrier()
+            record = await second.finalize(RESPONSE)
+            assert record is not None
+            assert record.header.replayable_reason == "recording_failure"
+
+        retrying = asyncio.create_task(retry())
+        await asyncio.sleep(0)
+        await bench.recording.checkpoint()
+        assert workers.is_held.is_set()
+        assert bench.names("wal") == ["00000002.wal", "current"]
+        workers.go.set()
+        await retrying
+
+    run(work())
