@@ -25,6 +25,7 @@ from powercut.explorer.even_share import EvenShare
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.limits import Limits
 from powercut.explorer.page_cache import PageCache
+from powercut.explorer.partial_write import PartialWrite
 from sim.choices import SeededChoices
 from sim.disk.cache.operation import FailedSync, Operation, Write
 from sim.disk.crash.image import Image
@@ -225,13 +226,9 @@ class Journals:
         if len(prefixes) > MOST_PREFIXES:
             self.exhaustive = False
             prefixes = prefixes[:: len(prefixes) // MOST_PREFIXES]
-        for kept in prefixes:
-            part = operation._replace(data=operation.data[:kept])
-            partial = Unsynced(unsynced.model, unsynced.platter, unsynced.micros)
-            partial.advance(part, point.number)
-            cache = point.cache.copy()
-            cache.advance(part, partial)
-            image, key = self._killed(partial, cache, point)
+        partial = PartialWrite(operation, point.number, unsynced, point.cache)
+        for kept in partial.prefixes(prefixes):
+            image, key = self._killed(partial.unsynced, partial.cache, point)
             crash = CrashPoint(point.number, Phase.DURING, CrashKind.KILL, kept=kept)
             yield point.crash(image, key, crash)
 

@@ -21,6 +21,7 @@ from powercut.explorer.crash_state import done_at
 from powercut.explorer.even_share import EvenShare
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.page_cache import PageCache
+from powercut.explorer.partial_write import PartialWrite
 from sim.choices import SeededChoices
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.operation import Operation, Write
@@ -216,11 +217,10 @@ class _Searcher:
         entries = self._history.entries_by(number, returned=False)
         prefixes = list(page_prefixes(operation))
         step = max(1, len(prefixes) // _KILLS_OF_WRITE)
-        for kept in prefixes[::step]:
-            part = cache.copy()
-            part.advance(operation._replace(data=operation.data[:kept]), unsynced)
+        part = PartialWrite(operation, number, unsynced, cache)
+        for kept in part.prefixes(prefixes[::step]):
             crash = CrashPoint(number, Phase.DURING, CrashKind.KILL, kept=kept)
-            self._add((entries, part.key), Rank.OTHER, 0, crash)
+            self._add((entries, part.cache.key), Rank.OTHER, 0, crash)
 
     def _states(self, space: StateSpace, since: int) -> Iterator[State]:
         count = len(space.micros)

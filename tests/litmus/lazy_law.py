@@ -21,7 +21,7 @@ from powercut.explorer.lazy.tree import Ending
 from powercut.explorer.lazy.walk import Leaf, Walk
 from powercut.explorer.page_cache import PageCache
 from sim.choices import SeededChoices
-from sim.disk.cache.operation import Operation, Write
+from sim.disk.cache.operation import Write
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
@@ -78,7 +78,7 @@ def pair(seed: int, most_calls: int, *, writes: bool) -> Pair:
 
 
 def _sites(pair: Pair, model: PersistenceModel, tears: int) -> Iterator[CrashSite]:
-    return crash_sites(pair.journal(model), History(lambda: 0), model, tears)
+    return crash_sites(pair.journal(model), History(lambda: 0), model, tears, nested=True)
 
 
 def one_crash(pair: Pair, model: PersistenceModel, tears: int = UNLIMITED) -> int:
@@ -244,7 +244,7 @@ class _BruteForce:
             if number:
                 operation = journal[number - 1]
                 during = (*before, (number, Phase.DURING, CrashKind.KILL))
-                for killed in self._killed_during(operation, unsynced, cache, number):
+                for killed in self._killed_during(journal, cache, number):
                     self._boot(killed, during, nested)
                 unsynced.advance(operation, number)
                 cache.advance(operation, unsynced)
@@ -257,15 +257,15 @@ class _BruteForce:
             for _, cut in _images(unsynced, journal.next_inode, UNLIMITED):
                 self._boot(cut, (*before, (*here, CrashKind.POWER_CUT)), nested)
 
-    def _killed_during(
-        self, operation: Operation, unsynced: Unsynced, cache: PageCache, number: int
-    ) -> Iterator[Image]:
+    def _killed_during(self, journal: Journal, cache: PageCache, number: int) -> Iterator[Image]:
+        operation = journal[number - 1]
         if not isinstance(operation, Write):
             return
         for kept in page_prefixes(operation):
             part = operation._replace(data=operation.data[:kept])
-            partial = Unsynced(self._model, unsynced.platter, unsynced.micros)
-            partial.advance(part, number)
+            partial = Unsynced(self._model, journal.image.platter, journal.image.unsynced)
+            for each, done in enumerate((*journal[: number - 1], part), 1):
+                partial.advance(done, each)
             copy = cache.copy()
             copy.advance(part, partial)
             yield Image(partial.platter, partial.carried_over(number), copy.inodes, 99)

@@ -53,7 +53,7 @@ class Boot:
         self._known: dict[Asked, Answer] = {}
         self._inodes: dict[int, LazyInode] = {}
         self._sizes: dict[int, tuple[int, bool]] = {}
-        self._pieces: dict[int, dict[int, bytes]] = {}
+        self._pieces: dict[tuple[int, int], dict[int, bytes]] = {}
         self.disk = LazyDisk(self, model)
         root = self._ask(Question(Property.ATTRIBUTES, ROOT))
         assert isinstance(root, NewInode), root
@@ -107,7 +107,7 @@ class Boot:
 
     def _block(self, number: int, start: int, end: int) -> bytes:
         """Return bytes of one block, of which some may be known."""
-        known = self._pieces.setdefault(number, {})
+        known = self._pieces.setdefault((number, start // BLOCK_BYTES), {})
         for first in sorted(known):
             piece = known[first]
             last = first + len(piece)

@@ -9,6 +9,7 @@ from faults.crash_counter import page_prefixes
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History
 from powercut.explorer.page_cache import PageCache
+from powercut.explorer.partial_write import PartialWrite
 from sim.disk.cache.operation import FailedSync, Operation, Write
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.persistence import PersistenceModel
@@ -33,11 +34,12 @@ class CrashSite(NamedTuple):
 
 
 def crash_sites(
-    journal: Journal, history: History, model: PersistenceModel, tears: int
+    journal: Journal, history: History, model: PersistenceModel, tears: int, *, nested: bool
 ) -> Iterator[CrashSite]:
     """Yield every crash of a workload at which the disk may be another than at an earlier one.
 
-    ``tears`` is the largest number of torn pieces of one power cut.
+    ``tears`` is the largest number of torn pieces of one power cut. ``nested`` is whether the
+    recovery is crashed as well.
     """
     unsynced = Unsynced(model, journal.image.platter, journal.image.unsynced)
     cache = PageCache(journal.image.cached)
@@ -47,7 +49,7 @@ def crash_sites(
             operation = journal[number - 1]
             since = len(unsynced.micros)
             entries = history.entries_by(number, returned=False)
-            moment = _Moment(number, entries, journal.next_inode, tears)
+            moment = _Moment(number, entries, journal.next_inode, tears, nested)
             yield from moment.kills_during(operation, unsynced, cache)
             unsynced.advance(operation, number)
             cache.advance(operation, unsynced)
@@ -59,18 +61,22 @@ def crash_sites(
                 reached = entries
         entries = history.entries_by(number, returned=True)
         if entries != reached or not number:
-            moment = _Moment(number, entries, journal.next_inode, tears)
+            moment = _Moment(number, entries, journal.next_inode, tears, nested)
             yield from moment.crashes(unsynced, cache, 0)
             reached = entries
 
 
 class _Moment(NamedTuple):
-    """The moment after operation ``number``, with the number of entries in the history."""
+    """The moment after operation ``number``, with the number of entries in the history.
+
+    ``carries`` is whether the boxes of a kill have the pieces that it leaves unsynced.
+    """
 
     number: int
     entries: int
     next_inode: int
     tears: int
+    carries: bool
 
     def crashes(self, unsynced: Unsynced, cache: PageCache, since: int) -> Iterator[CrashSite]:
         """Yield the kill and the power cut."""
@@ -89,17 +95,15 @@ class _Moment(NamedTuple):
         """Yield the kills that interrupt a long write between two of its pages."""
         if not isinstance(operation, Write):
             return
-        for kept in page_prefixes(operation):
-            part = operation._replace(data=operation.data[:kept])
-            partial = Unsynced(unsynced.model, unsynced.platter, unsynced.micros)
-            partial.advance(part, self.number)
-            copy = cache.copy()
-            copy.advance(part, partial)
+        partial = PartialWrite(operation, self.number, unsynced, cache)
+        for kept in partial.prefixes(page_prefixes(operation)):
             point = CrashPoint(self.number, Phase.DURING, CrashKind.KILL, kept=kept)
-            yield self._killed(point, partial, copy)
+            # The pieces are cut only if they are needed.
+            before = partial.unsynced if self.carries else unsynced
+            yield self._killed(point, before, partial.cache)
 
     def _killed(self, point: CrashPoint, unsynced: Unsynced, cache: PageCache) -> CrashSite:
-        carried = unsynced.carried_over(self.number)
+        carried = unsynced.carried_over(self.number) if self.carries else ()
         page = BoxCache(cache.inodes, None)
         box = Box(unsynced.platter, (), (), self.next_inode, cache=page, carried=carried)
         return CrashSite(point, [box], self.entries, None)

@@ -151,8 +151,9 @@ class _Exploring:
     def _sites(self) -> Iterator[CrashSite]:
         """Yield the crashes; raise ``NeedsWholeImage`` if they have too many unsynced pieces."""
         workload, indexed = self._result.workload, 0
+        nested = self._explorer.limits.nested > 0
         for site in crash_sites(
-            workload.journal, workload.history, self._result.model, self._tears
+            workload.journal, workload.history, self._result.model, self._tears, nested=nested
         ):
             if site.layer is not None:
                 order = site.layer.order

@@ -20,6 +20,14 @@ class LogOrder:
         self._logged: dict[int, int] = {}
         self._barriers: dict[int, int] = {}
 
+    def copy(self) -> LogOrder:
+        """Return a copy, which advances by itself."""
+        copy = LogOrder()
+        copy._changed = dict(self._changed)
+        copy._logged = dict(self._logged)
+        copy._barriers = dict(self._barriers)
+        return copy
+
     def advance(self, operation: Operation, number: int) -> None:
         """Read operation ``number`` of the journal."""
         match operation:

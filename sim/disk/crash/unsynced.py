@@ -288,6 +288,12 @@ class Unsynced:
         holder = self.table.get(forget.directory)
         return holder is None or holder.entries.get(forget.name) != forget.number
 
+    def copy(self) -> Unsynced:
+        """Return a copy, which advances by itself."""
+        copy = Unsynced(self.model, self.platter, (*self.micros, *self._notes))
+        copy._log_order = self._log_order.copy()
+        return copy
+
     def carried_over(self, operations: int) -> tuple[MicroOperation | Note, ...]:
         """Return pieces and notes with the numbers of the next lifetime, ``operations`` less."""
         return tuple(
