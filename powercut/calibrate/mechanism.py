@@ -37,6 +37,7 @@ _CLASSES: Final[Mapping[tuple[str, Kind], str]] = {
     ("metadata_in_order", Kind.BTRFS): "B3, B4",
     ("truncation", Kind.BTRFS): "B5",
     ("coverage", Kind.BTRFS): "B4, B7, B10, B11, B12, B14, B16, T6",
+    ("data_before_size", Kind.BTRFS): "B17",
     ("data_before_size", Kind.EXT4): "E1, E2",
     ("coverage", Kind.EXT4): "J1",
     ("coverage", Kind.XFS): "J1",
