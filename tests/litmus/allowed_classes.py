@@ -144,7 +144,7 @@ CLASSES: Final = (
         "ext4 ext4-ordered": "f=A1 | f=A1,01 | f=A1,02 | f=A1,B1 | f=A1,B2 | f=A2",
         "ext4-writeback": "f=A1 | f=A1,01 | f=A1,02 | f=A1,B1 | f=A1,B2 | f=A2 | f=A2,01",
         "xfs": "f=A1 | f=A1,01 | f=A1,B1 | f=A1,B2 | f=A2",
-        "btrfs": "f=A1 | f=A1,02 | f=A1,B1 | f=A1,B2 | f=A2 | f=A2,01",
+        "btrfs": "f=A1 | f=A1,02 | f=A1,B2 | f=A2 | f=A2,01",
         "posix": (
             "f=A1 | f=A1,01 | f=A1,02 | f=A1,B1 | f=A1,B1,01 | f=A1,B2 | f=A1,S2 | f=A2 | f=A2,01"
         ),

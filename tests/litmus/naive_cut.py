@@ -163,7 +163,7 @@ def _resize(
         case Truncation.ZEROS_APART:
             return [*zeros, sized(freed)]
         case Truncation.FREED_LATER:
-            return [sized(-1), Freeing(call, inode, size)]
+            return [sized(-1), Freeing(call, inode, freed), *zeros]
         case Truncation.APART:
             return [*zeros, sized(-1), Freeing(call, inode, freed)]
 

@@ -38,6 +38,8 @@ def _same_file_needs(model: PersistenceModel, a: Piece, b: Piece) -> bool:
     match a, b:
         case Data() | Zeros(), Data() | Zeros():
             return _in_unit_order(model, a, b)
+        case Size(is_set=True), Zeros() if model.truncation is Truncation.FREED_LATER:
+            return True
         case Size(), Data() | Zeros():
             return _in_freed_block(model, a, b)
         case Zeros(), Size():

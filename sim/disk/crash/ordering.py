@@ -207,8 +207,11 @@ class Ordering:
         before = []
         if number in self._creations:
             before.append(self._creations[number])
-        if isinstance(content, ZeroTail) and self.model.truncation is Truncation.APART:
-            return before
+        if isinstance(content, ZeroTail):
+            if self.model.truncation is Truncation.APART:
+                return before
+            if self.model.truncation is Truncation.FREED_LATER and number in self._set_sizes:
+                before.append(self._set_sizes[number])
         units = self._units
         before += [units[unit] for unit in written if unit in units]
         if self.model.truncation in {Truncation.ZEROS_FIRST, Truncation.ZEROS_APART}:

@@ -174,7 +174,8 @@ def _size(
             yield SetSize(number, inode, size, grows=False, cut=block_end if apart else size)
         case Truncation.FREED_LATER:
             yield SetSize(number, inode, size, grows=False)
-            yield FreeBlocks(number, inode, size)
+            yield FreeBlocks(number, inode, block_end)
+            yield from _zeros(number, inode, size, min(block_end, before), model.unit_bytes)
         case Truncation.APART:
             yield from _zeros(number, inode, size, min(block_end, before), model.unit_bytes)
             yield SetSize(number, inode, size, grows=False)
