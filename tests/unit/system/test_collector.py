@@ -18,8 +18,11 @@ from system.durable.trigger import TriggerSpec
 from system.errors import UnknownAgent
 from system.ports import Action, SideEffectClass
 from system.runtime import Options
+from tests.unit.system.agents.acting import acting, perform
+from tests.unit.system.agents.damage import remove
+from tests.unit.system.agents.emitting import fail_when_asked
 from tests.unit.system.agents.fake_provider import play
-from tests.unit.system.agents.room import Room, opened
+from tests.unit.system.agents.room import SECOND_NS, Room, log_of, opened
 from tests.unit.system.collected import AFTER_AN_HOUR, HOUR, collected, ended, family
 
 
@@ -258,3 +261,55 @@ def test_many_agents_are_collected_in_batches(monkeypatch: pytest.MonkeyPatch) -
     assert [agent.agent_id for agent in room.runtime.view().agents] == [ada]
     assert room.runtime.report.collected == 5
     assert room.reopen().report.problems == []
+
+
+def test_nothing_is_collected_while_a_session_cannot_be_read() -> None:
+    room, _, bob = family()
+    eve = room.create("Eve")
+    session_id = room.session(eve)
+    room.kill()
+    room.files.fail("pread", log_of(session_id), errno.EIO)
+    room.open()
+    room.settle(2 * HOUR)
+    assert ended(room, bob) is None
+
+    room.reopen()
+    room.settle(2 * HOUR)
+
+    assert ended(room, bob) is not None
+
+
+def test_nothing_is_collected_beside_a_session_of_which_nothing_is_left() -> None:
+    room, ada, bob = family()
+    room.say(ada, play(("spawn_agent", {"name": "Eve"})))
+    eve = room.named("Eve")
+    room.say(eve.agent_id, play(("send_message", {"to": "Ada", "payload": "hello"})))
+    room.kill()
+    remove(room, eve.session_id)
+    report = room.open().report
+    assert [each.session_id for each in report.problems] == [eve.session_id]
+
+    room.settle(2 * HOUR)
+
+    assert ended(room, bob) is None
+
+
+def test_an_agent_whose_promises_the_disk_has_refused_is_not_collected() -> None:
+    room = acting(options=AFTER_AN_HOUR)
+    room.open()
+    ada = room.create("Ada")
+    room.run(room.runtime._orchestrator.durable.opened())
+    injector = fail_when_asked(room, "write *state.db-wal #1+ ENOSPC")
+    key = perform(room, ada)
+    room.run(room.runtime.terminate(ada))
+    room.settle(HOUR - 1)
+    injector.remove()
+    collector = room.runtime._collector
+    assert collector is not None
+    room.world.loop.clock.advance_to(room.world.loop.clock.now_ns + 2 * SECOND_NS)
+    room.run(collector.collect())
+
+    room.reopen()
+    room.settle()
+
+    assert [called for _, called, _ in room.effects.calls] == [key]

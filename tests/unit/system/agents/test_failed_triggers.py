@@ -131,6 +131,26 @@ def test_a_full_disk_delays_the_claim_and_messages_are_shown_without_it() -> Non
     assert status(room, trigger_id) == ("DONE", 1)
 
 
+def test_no_agent_is_woken_by_a_trigger_while_the_work_of_others_waits() -> None:
+    room, ada = opened()
+    bob = room.create("Bob")
+    trigger_id = emit(room, bob, in_s=60)
+    emit(room, ada)
+    injector = fail_when_asked(room, "write *state.db-wal #1+ ENOSPC")
+    settled_id = emit(room, ada)
+    asked = list(room.provider.asked)
+
+    room.settle(300)
+
+    assert room.provider.asked == asked
+    assert room.named("Bob").trouble == ""
+    assert sum(injector.fired) < 20
+    injector.remove()
+    room.settle(60)
+    assert status(room, settled_id) == status(room, trigger_id) == ("DONE", 1)
+    room.check_no_failures()
+
+
 def test_a_database_that_has_stopped_leaves_the_messages_to_their_turns() -> None:
     room, ada = opened()
     trigger_id = emit(room, ada, in_s=60)

@@ -5,12 +5,24 @@ from __future__ import annotations
 import errno
 
 from system.agents import event
+from system.agents.snapshot_data import snapshot_data
 from system.ports import Json
 from system.sessions.session_problem import Problem
 from tests.unit.system.agents.damage import remove
 from tests.unit.system.agents.fake_provider import play
 from tests.unit.system.agents.family import parent_and_child
-from tests.unit.system.agents.room import ADA, BOB, ONE, Room, completed, created, message, opened
+from tests.unit.system.agents.room import (
+    ADA,
+    BOB,
+    ONE,
+    SECOND_NS,
+    Room,
+    completed,
+    created,
+    log_of,
+    message,
+    opened,
+)
 
 
 def watermarks(room: Room, session_id: str) -> list[tuple[int, Json]]:
@@ -122,3 +134,50 @@ def test_a_recovery_passes_what_it_has_done_itself() -> None:
     room.say(ada, "a turn in the next boot")
 
     assert watermarks(room, room.session(ada))[-1][1] == room.lines(room.session(ada))[5].seq
+
+
+def cut_to(room: Room, session_id: str, lines: int) -> None:
+    """Let a log lose its end to damage that leaves no trace in it."""
+    content = room.read(log_of(session_id)).splitlines(keepends=True)
+    assert len(content) > lines
+    room.write(log_of(session_id), b"".join(content[:lines]))
+
+
+def test_a_line_behind_a_lost_end_is_not_mistaken_for_a_line_that_a_recipient_has_passed() -> None:
+    room, ada, bob = parent_and_child()
+    for number in range(3):
+        room.say(ada, play(("send_message", {"to": "Bob", "payload": number})))
+    agent, history = room.agent(bob), room.agent(ada).history
+    session_id = room.session(ada)
+    mark = {session_id: history.dispatched}
+    room.run(agent.log.begin_segment(lambda: snapshot_data(agent.history, [], [], mark, set())))
+    room.kill()
+    cut_to(room, session_id, 4)
+
+    room.open()
+    name = f"{room.session(bob)}/events.1.jsonl"
+    room.files.fail("append", name, errno.ENOSPC, sticky=True)
+    room.say(ada, play(("send_message", {"to": "Bob", "payload": "after the damage"})))
+    turns = room.named("Bob").turns
+    room.reopen()
+    room.settle()
+
+    assert room.lines(session_id)[4].seq > history.dispatched
+    assert room.named("Bob").turns == turns + 1
+    assert room.shown() == [("text", "after the damage")]
+
+
+def test_a_line_behind_a_lost_end_is_not_mistaken_for_a_line_that_was_carried_out() -> None:
+    room, ada = opened()
+    for payload in ("one", "two"):
+        remind = ("remind_me", {"delay_ns": SECOND_NS, "payload": payload})
+        room.say(ada, play(remind))
+    room.settle(1)
+    room.kill()
+    cut_to(room, room.session(ada), 4)
+
+    room.open()
+    room.say(ada, play(("remind_me", {"delay_ns": SECOND_NS, "payload": "after the damage"})))
+    room.settle(1)
+
+    assert room.shown() == [("reminder", "after the damage")]
