@@ -87,15 +87,17 @@ def _made_again(clock: Clock, agent: Agent, recorded: RecordedTurn) -> Execution
 
 
 def _finish(execution: Execution, facts: TurnFacts, recorded: RecordedTurn) -> None:
-    """Add the missing events up to the attempt, and the final response."""
+    """Add the missing events up to the attempt, and the final response.
+
+    An execution that has lost an event has those of its start, which are written together.
+    """
     payloads = {
         EventType.INTENT_RECEIVED: facts.intent(),
         EventType.ROUTER_DECISION: facts.route(None),
         EventType.AGENT_ATTEMPT_START: facts.attempt(),
     }
-    if not (execution.is_corrupted or execution.has_lost_events):
-        for event_type in _PREFIX[execution.event_count :]:
-            execution.add_event(event_type, payloads[event_type], recorded.begun.ts)
+    for event_type in _PREFIX[execution.event_count :]:
+        execution.add_event(event_type, payloads[event_type], recorded.begun.ts)
     execution.add_event(EventType.FINAL_RESPONSE, response_of(recorded.turn), recorded.ts)
 
 
