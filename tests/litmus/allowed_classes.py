@@ -42,6 +42,14 @@ CLASSES: Final = (
     Litmus("move a directory", classes.spool, classes.move_directory, {
         "all": "tmp=- tmp/m=- | tmp=empty tmp/m=A1",
     }),
+    Litmus("move two directories", bodies.d_e, classes.move_two_directories, {
+        "all": "d=- e=- | d=- e=empty | d=empty e=empty",
+    }),
+    Litmus(
+        "move two directories, fsync where the second is", classes.four_directories,
+        classes.move_two_directories_fsync_second, {
+        "all": "d=- e=-",
+    }),
     Litmus(
         "rotate a log, replace a checkpoint (B3)", classes.log_and_checkpoint,
         classes.rotate_and_checkpoint, {

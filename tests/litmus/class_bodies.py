@@ -39,6 +39,21 @@ def move_directory(disk: Calls) -> None:
     disk.rename("tmp", "new/tmp")
 
 
+def move_two_directories(disk: Calls) -> None:
+    disk.rename("d", "x")
+    disk.rename("e", "y")
+
+
+def four_directories(disk: Calls) -> None:
+    disk.mkdir("d", "e", "x", "y")
+
+
+def move_two_directories_fsync_second(disk: Calls) -> None:
+    disk.rename("d", "x/d")
+    disk.rename("e", "y/e")
+    disk.fsync("y")
+
+
 def move_directory_fsync_old(disk: Calls) -> None:
     disk.rename("tmp", "new/tmp")
     disk.fsync()

@@ -52,6 +52,8 @@ def _trees(unsynced: Unsynced) -> set[Tree]:
 # A name that a durable rename removed does not come back: of a file, of a directory.
 @example(program=[("mkdir", "e"), ("write", "e/g", "A1", 0), ("rename", "e/g", "f"), ("fsync", "")])
 @example(program=[("mkdir", "h"), ("rename", "h", "e"), ("rename", "f", "e/g"), ("fsync", "e")])
+# Moves of directories keep their order.
+@example(program=[("mkdir", "e"), ("fsync", ""), ("rename", "d", "g"), ("rename", "e", "h")])
 # A file that moved to another directory is not lost when another file takes its old name.
 @example(program=[("rename", "d/f", "g"), ("link", "f", "d/f"), ("fsync", "f"), ("fsync", "d")])
 @example(program=[("rename", "d/f", "g"), ("write", "d/f", "B2", 0), ("fsync", "d/f"),

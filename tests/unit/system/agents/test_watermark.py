@@ -170,8 +170,7 @@ def test_a_line_behind_a_lost_end_is_not_mistaken_for_a_line_that_a_recipient_ha
 def test_a_line_behind_a_lost_end_is_not_mistaken_for_a_line_that_was_carried_out() -> None:
     room, ada = opened()
     for payload in ("one", "two"):
-        remind = ("remind_me", {"delay_ns": SECOND_NS, "payload": payload})
-        room.say(ada, play(remind))
+        room.say(ada, play(("remind_me", {"delay_ns": SECOND_NS, "payload": payload})))
     room.settle(1)
     room.kill()
     cut_to(room, room.session(ada), 4)
