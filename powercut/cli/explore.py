@@ -105,7 +105,8 @@ class Given(TypedDict):
     type=click.Choice([each.value for each in Engine]),
     metavar="ENGINE",
     help="brute builds states, and samples where they are too many; lazy decides only what the "
-    "check reads; auto tries brute first.  [default: auto, or that of the workload]",
+    "check reads; auto tries brute while states are few.  [default: auto, or that of the "
+    "workload]",
 )
 @click.option(
     "--root",

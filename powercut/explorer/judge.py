@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from oracles.history import History, Known
@@ -12,6 +13,7 @@ from oracles.old_or_new import OldOrNew, paths_of
 from oracles.violation import Violation
 from powercut.explorer.check_violation import violation_raised
 from powercut.explorer.forks import in_forks
+from powercut.explorer.interposed_check import InterposedCheck
 from powercut.explorer.journals import MOST_SECTORS, CrashImage, Journals, Key
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.lazy.lazy_explorer import LazyExplorer
@@ -39,6 +41,14 @@ _FIRST_BATCH: Final = 4
 _QUICK_S: Final = 1.0
 """A batch that took less time may be followed by a larger one."""
 _TICK_S: Final = 0.2
+
+FORK: Final = 16
+"""The number of calls of a check that take as long as one in a process of its own."""
+
+FEW_STATES: Final = 256
+"""States of a crash point above which ``Engine.AUTO`` tries the lazy engine, if the check is
+called in processes of its own."""
+
 _MOST_ENDINGS: Final = 512
 """Recovered images that are kept: equal images of another history follow soon."""
 
@@ -72,6 +82,7 @@ class Judge:
         self.processes = processes
         self._deciding = deciding or processes
         self._check = check
+        self._is_interposed = isinstance(check, InterposedCheck)
         self._results: dict[Key, Violation | None] = {}
         self._phased: PhasedCheck | None = None
         self._endings: dict[Key, Ending] = {}
@@ -86,13 +97,22 @@ class Judge:
         engine = self.limits.engine
         if engine == Engine.LAZY:
             return self._lazily(workload, model) or self._built(workload, model)
-        found = self._built(workload, model)
+        few = FEW_STATES if engine == Engine.AUTO and self._is_interposed else None
+        found = self._built(workload, model, few)
         if engine == Engine.BRUTE or found.exhaustive or found.stopped or not found.safe:
             return found
-        return self._lazily(workload, model) or found
+        lazily = self._lazily(workload, model)
+        return lazily or (self._built(workload, model) if few else found)
 
-    def _built(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration:
-        return _Explorer(self, workload, model).run()
+    def _built(
+        self, workload: RecordedWorkload, model: PersistenceModel, few: int | None = None
+    ) -> Exploration:
+        """Return the verdict of built images.
+
+        If ``few`` is given, a crash point has as many at most, and the exploration ends at the
+        first one that has more, unless an image has failed by then.
+        """
+        return _Explorer(self, workload, model, few).run()
 
     def _lazily(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration | None:
         """Return the verdict of the lazy engine, None if it has none."""
@@ -105,6 +125,7 @@ class Judge:
                 self.limits,
                 self._deciding,
                 self.tick,
+                FORK if self._is_interposed else 1,
             )
         return self._lazy.explore(Exploration(model, workload, self))
 
@@ -154,12 +175,18 @@ class Judge:
 class _Explorer:
     """One exploration; ``result`` grows while it runs."""
 
-    def __init__(self, judge: Judge, workload: RecordedWorkload, model: PersistenceModel) -> None:
+    def __init__(
+        self, judge: Judge, workload: RecordedWorkload, model: PersistenceModel, few: int | None
+    ) -> None:
+        limits = judge.limits
+        if few is not None:
+            limits = replace(limits, states_per_point=min(few, limits.states_per_point))
         self.result = Exploration(model, workload, judge)
         self._judge = judge
         self._history = workload.history
-        self._nested = judge.limits.nested
-        self._journals = Journals(workload.history, judge.limits, self._is_new)
+        self._nested = limits.nested
+        self._ends_at_sample = few is not None
+        self._journals = Journals(workload.history, limits, self._is_new)
         self._depth_seen: dict[Key, int] = {}
         self._registered = 0
         self._next_tick = time.monotonic() + _TICK_S
@@ -169,7 +196,7 @@ class _Explorer:
         batch: list[CrashImage] = []
         size = min(_FIRST_BATCH * judge.processes, judge.most_in_batch)
         for crashed in self._journals.crashes(result.workload.journal, result.model):
-            if result.stopped:
+            if result.stopped or self._is_sampled_in_vain():
                 break
             if not self._register(crashed):
                 continue
@@ -188,6 +215,11 @@ class _Explorer:
         result.exhaustive = self._journals.exhaustive and not result.stopped
         result.failures.sort(key=lambda failure: failure.simplicity)
         return result
+
+    def _is_sampled_in_vain(self) -> bool:
+        """Return whether a sample has begun that is not wanted unless an image has failed."""
+        is_sampled = not self._journals.exhaustive
+        return self._ends_at_sample and is_sampled and not self.result.failures
 
     def _is_new(self, key: Key, depth: int) -> bool:
         """Return whether an image must be checked.

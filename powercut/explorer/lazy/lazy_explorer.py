@@ -48,9 +48,6 @@ MOST_INDEXED: Final = 1_000_000
 MOST_STEPS: Final = 30_000
 """Steps of counting survivor sets, after which the number that is shown is too small."""
 
-FORK: Final = 16
-"""The number of executions that take as long as one in a process of its own."""
-
 _TOO_MANY: Final = 3
 """An attempt is skipped if the estimate exceeds the executions that it may take by this factor."""
 
@@ -63,7 +60,7 @@ class LazyExplorer:
     The questions of ``check`` are kept for later explorations. ``recheck`` checks a crash image.
     ``limits.nested`` is the number of times that the check itself is crashed. The check is
     executed in ``processes`` processes. ``tick`` is called now and then; False stops the
-    exploration.
+    exploration. An execution counts as ``cost`` of them.
     """
 
     def __init__(
@@ -73,12 +70,14 @@ class LazyExplorer:
         limits: Limits,
         processes: int,
         tick: Callable[[Exploration, int], bool],
+        cost: int = 1,
     ) -> None:
         self.check = check
         self.recheck = recheck
         self.limits = limits
         self.processes = processes
         self.tick = tick
+        self.cost = cost
         self.trees: dict[int, Node] = {}
         self.unit_trees: UnitTrees = {}
 
@@ -95,9 +94,8 @@ class LazyExplorer:
             last = (last[0], last[1] * ON_REQUEST)
         for tears, executions in (*earlier, last):
             found = empty.empty()
-            most = executions // FORK if found.workload.root else executions
             try:
-                _Exploring(self, found, tears, most).run()
+                _Exploring(self, found, tears, executions // self.cost).run()
             except GaveUp:
                 continue
             except NeedsWholeImage:

@@ -1,0 +1,96 @@
+"""``Engine.AUTO`` builds few images for an interposed check before it tries the lazy engine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from oracles.history import Known
+from powercut.explorer import judge
+from powercut.explorer.explore import explore
+from powercut.explorer.interposed_check import InterposedCheck
+from powercut.explorer.lazy import lazy_explorer
+from powercut.explorer.limits import Engine, Limits
+from sim.disk.calls.process import Process
+from sim.disk.crash.undecided.progress import UNLIMITED
+
+LIMITS = Limits(states_per_point=64, samples=8)
+
+
+@pytest.fixture(autouse=True)
+def four_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge, "FEW_STATES", 4)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[Known]:
+    """The calls of interposed checks."""
+    made: list[Known] = []
+    call = InterposedCheck.__call__
+
+    def counted(check: InterposedCheck, process: Process, known: Known) -> None:
+        made.append(known)
+        call(check, process, known)
+
+    monkeypatch.setattr(InterposedCheck, "__call__", counted)
+    return made
+
+
+def _logged(ack: Callable[[object], None]) -> None:
+    """Append a line of many bytes, each of which a torn write may lose."""
+    descriptor = os.open("log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    directory = os.open(".", os.O_RDONLY)
+    os.fsync(directory)
+    os.write(descriptor, b"x" * 200 + b"\n")
+    os.fsync(descriptor)
+    ack("line")
+
+
+def _has_whole_lines(known: Known) -> None:
+    with open("log", "rb") as file:
+        lines = file.read().count(b"\n")
+    assert lines >= len(known.acknowledged)
+
+
+def _reads_the_size(known: Known) -> None:
+    assert not known.acknowledged or os.stat("log").st_size > 0
+
+
+def _refuses_lines(known: Known) -> None:
+    with open("log", "rb") as file:
+        assert not file.read()
+
+
+def _may_be_missing(check: Callable[[Known], None]) -> Callable[[Known], None]:
+    def checked(known: Known) -> None:
+        if os.path.exists("log"):
+            check(known)
+
+    return checked
+
+
+def test_a_point_with_more_states_is_decided_lazily(calls: list[Known]) -> None:
+    found = explore(_logged, _may_be_missing(_reads_the_size), "posix", LIMITS)
+    assert (found.is_lazy, found.how, found.safe) == (True, "exhaustive", True)
+    assert 0 < len(calls) < LIMITS.states_per_point
+
+
+def test_a_failure_among_the_few_states_gives_the_verdict_of_a_sample(calls: list[Known]) -> None:
+    found = explore(_logged, _may_be_missing(_refuses_lines), "posix", LIMITS)
+    assert (found.is_lazy, found.how, found.safe) == (False, "sampled", False)
+    assert len(calls) > 4
+
+
+def test_where_the_lazy_engine_gives_up_as_many_states_are_built_as_without_it(
+    calls: list[Known], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lazy_explorer, "MOST_EXECUTIONS", {UNLIMITED: 1, 1: 1, 0: 1})
+    check = _may_be_missing(_has_whole_lines)
+    found = explore(_logged, check, "posix", LIMITS)
+    built = explore(_logged, check, "posix", replace(LIMITS, engine=Engine.BRUTE))
+    assert (found.is_lazy, found.how) == (False, "sampled")
+    assert found.states == built.states > 64
+    assert len(calls) < 3 * built.states
