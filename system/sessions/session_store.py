@@ -50,8 +50,6 @@ class SessionStore:
         self._files = host.files
         self._ids = host.ids
         self.directory = join(root, "agents")
-        # Sessions whose last replacement of the record raised an exception.
-        self._in_doubt: set[str] = set()
 
     def directory_of(self, session_id: str) -> str:
         """Return the directory of a session; its log is in it, too."""
@@ -88,10 +86,7 @@ class SessionStore:
         self._write(record.session_id, encode_record(record))
 
     def _write(self, session_id: str, encoded: bytes) -> None:
-        in_doubt = session_id in self._in_doubt
-        self._in_doubt.add(session_id)
-        write_atomic(self._files, self.path_of(session_id), encoded, self._ids, in_doubt=in_doubt)
-        self._in_doubt.discard(session_id)
+        write_atomic(self._files, self.path_of(session_id), encoded, self._ids)
 
     def load(self, session_id: str) -> SessionRecord:
         """Return the record of a session.

@@ -33,21 +33,13 @@ def read_whole(files: FileSystem, path: str) -> bytes:
         file.close()
 
 
-def write_atomic(
-    files: FileSystem, path: str, data: bytes, ids: Ids, *, in_doubt: bool = False
-) -> None:
+def write_atomic(files: FileSystem, path: str, data: bytes, ids: Ids) -> None:
     """Replace the content of ``path`` by ``data``, durably; its directory must exist.
 
     Raises ``StorageFull`` or ``OSError``. The old file is then untouched, unless the sync of
     the directory failed: then the new content is visible, and a power cut may leave either.
-
-    Such a file is ``in_doubt``, and the next replacement of it syncs the directory first. No
-    kernel was seen to need it: btrfs loses a name that was replaced twice only if the last file
-    was not synced. But POSIX promises nothing about two renames without a barrier between them.
     """
     with raising_storage_full(path):
-        if in_doubt:
-            files.sync_dir(parent_of(path))
         replace_file(files, path, data, ids)
         files.sync_dir(parent_of(path))
 

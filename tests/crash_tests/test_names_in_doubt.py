@@ -107,7 +107,7 @@ def test_a_power_cut_after_a_second_replacement(path: str, model: Any) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_without_a_barrier_between_them_the_name_stays_as_on_real_kernels(model: str) -> None:
+def test_a_file_that_is_replaced_again_keeps_its_name_under_every_model(model: str) -> None:
     def workload(process: Process, ack: History) -> None:
         with Lifetime(process) as (host, _):
             files = FaultyFiles(host.files)

@@ -57,8 +57,6 @@ class FileExecutionStore:
         self._scratch = scratch
         self._compressed = compressed
         self._is_durable = False
-        # A record was replaced, and the barrier of its name failed (``write_atomic``).
-        self._is_name_in_doubt = False
         # Record hash and envelope hash of every record that was read or saved here.
         self._hashes: dict[str, tuple[str, str]] = {}
 
@@ -73,8 +71,6 @@ class FileExecutionStore:
                 make_durable_directory(self._host.files, self.base_path)
                 self._make_scratch()
             self._is_durable = True
-        if self._is_name_in_doubt:
-            self.sync()
         files, path = self._host.files, self._path(record.execution_id)
         # If there is an uncompressed file, it takes precedence and stays the only one.
         compressed = self._compressed and files.kind(path) is None
@@ -82,7 +78,6 @@ class FileExecutionStore:
         content = chunks([encode_record(record, compressed=compressed)])
         with raising_storage_full(path):
             replace_by_pieces(files, path, content, self._host.ids, self._scratch)
-        self._is_name_in_doubt = True
         self._note(record)
         self.sync()
         return path
@@ -116,7 +111,6 @@ class FileExecutionStore:
         """Make the names of all records durable; raises as ``save``."""
         with raising_storage_full(self.base_path):
             self._host.files.sync_dir(self.base_path)
-        self._is_name_in_doubt = False
 
     def make_directory(self) -> None:
         """Make the directory durably if it is missing; raises as ``save``."""

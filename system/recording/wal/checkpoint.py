@@ -57,17 +57,10 @@ def read_checkpoint(files: FileSystem, path: str) -> ReadCheckpoint:
 
 
 def write_checkpoint(
-    files: FileSystem,
-    ids: Ids,
-    path: str,
-    sequence: int,
-    segment: int,
-    pack: int,
-    *,
-    in_doubt: bool = False,
+    files: FileSystem, ids: Ids, path: str, sequence: int, segment: int, pack: int
 ) -> None:
-    """Replace the checkpoint durably; ``in_doubt`` and exceptions as of ``write_atomic``."""
+    """Replace the checkpoint durably; raises as ``write_atomic``."""
     members: JsonObject = {
         "v": VERSION, "sequence": sequence, "segment": segment, "pack": pack,
     }  # fmt: skip
-    write_atomic(files, path, seal(members) + b"\n", ids, in_doubt=in_doubt)
+    write_atomic(files, path, seal(members) + b"\n", ids)

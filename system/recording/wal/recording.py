@@ -70,7 +70,6 @@ class WalRecording:
         self._are_packs_counted = False
         self._is_checkpoint_damaged = is_checkpoint_damaged
         # The last replacement of its file raised an exception.
-        self._is_checkpoint_in_doubt = False
         # The number of finished segments when a checkpoint was refused.
         self._refused_segments = 0
         log.on_doubt = self._lose_entries_in_doubt
@@ -234,9 +233,7 @@ class WalRecording:
         segment = self.log.finish_through(sequence)
 
         def settle() -> None:
-            in_doubt, self._is_checkpoint_in_doubt = self._is_checkpoint_in_doubt, True
-            write_checkpoint(host.files, host.ids, path, sequence, segment, pack, in_doubt=in_doubt)
-            self._is_checkpoint_in_doubt = False
+            write_checkpoint(host.files, host.ids, path, sequence, segment, pack)
             self.log.remove_before(segment)
             for number in [each for each in self._snapshot_numbers if each != pack]:
                 self._snapshots.remove_pack(number)

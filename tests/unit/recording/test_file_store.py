@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from pathlib import Path
 
 import pytest
@@ -33,20 +32,6 @@ def test_a_record_is_saved_durably_with_its_directory(bench: Bench) -> None:
     assert store.hash_of(ID) == finished().header.record_hash
     assert FileExecutionStore(bench.host, "deep/records").hash_of(ID) is None
     assert list(FileExecutionStore(bench.host, "none").list_all()) == []
-
-
-def test_a_record_whose_name_is_in_doubt_is_replaced_after_a_barrier(bench: Bench) -> None:
-    store, calls = FileExecutionStore(bench.host), bench.here.files.calls
-    store.save(finished())
-    bench.here.files.fail("sync_dir", "records", errno.EIO)
-    with pytest.raises(OSError, match="Input/output error"):
-        store.save(finished())
-    calls.clear()
-    for _ in range(2):
-        store.save(finished())
-    renames = [call for call in calls if call.startswith(("sync_dir", "replace"))]
-    barrier = "sync_dir records"
-    assert renames == [barrier, *[f"replace records/{ID}.json", barrier] * 2]
 
 
 def test_a_missing_directory_of_temporary_files_is_made(bench: Bench, tmp_path: Path) -> None:

@@ -57,23 +57,6 @@ def test_a_response_in_doubt_is_written_by_the_next_checkpoint(bench: Bench) -> 
     run(work())
 
 
-def test_a_checkpoint_whose_name_is_in_doubt_is_replaced_after_a_barrier(bench: Bench) -> None:
-    async def work() -> None:
-        await bench.open()
-        await bench.finished()
-        calls = bench.here.files.calls
-        # The first barrier is that of the pack.
-        bench.here.files.fail("sync_dir", "", errno.EIO, nth=2)
-        with pytest.raises(OSError, match="Input/output error"):
-            await bench.recording.checkpoint()
-        calls.clear()
-        await bench.recording.checkpoint()
-        renames = [call for call in calls if call in {"sync_dir ", "replace checkpoint"}]
-        assert renames == ["sync_dir ", "replace checkpoint", "sync_dir "]
-
-    run(work())
-
-
 def test_entries_in_doubt_are_not_read_after_a_checkpoint(bench: Bench) -> None:
     async def work() -> None:
         await bench.open()

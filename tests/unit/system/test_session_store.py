@@ -103,21 +103,6 @@ def test_a_replaced_record_is_durable(here: FaultyHost) -> None:
     assert here.files.calls[-2:] == [f"replace {path_of(ONE)}", f"sync_dir agents/{ONE}"]
 
 
-def test_a_record_whose_name_is_in_doubt_is_replaced_after_a_barrier(here: FaultyHost) -> None:
-    put(here, record(ONE))
-    store, barrier = SessionStore(here.host), f"sync_dir agents/{ONE}"
-    here.files.fail("sync_dir", ONE, errno.EIO)
-    with pytest.raises(OSError, match="Input/output error"):
-        store.replace(record(ONE))
-    here.files.calls.clear()
-
-    for _ in range(2):
-        store.replace(record(ONE))
-
-    renames = [call for call in here.files.calls if call.startswith(("sync_dir", "replace"))]
-    assert renames == [barrier, *[f"replace {path_of(ONE)}", barrier] * 2]
-
-
 def test_a_missing_record_and_a_damaged_one_are_not_loaded(here: FaultyHost) -> None:
     here.write(path_of(TWO), encode_record(record(TWO))[:-9])
     store = SessionStore(here.host)
