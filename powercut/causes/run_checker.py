@@ -31,7 +31,7 @@ class RunChecker:
 
     def __init__(self, cut: CutRun, is_over: Callable[[], bool]) -> None:
         self._cut = cut
-        self._is_over = is_over
+        self._has_ended = is_over
         self._results: dict[str, Violation | None] = {}
 
     def explore(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration:
@@ -56,11 +56,16 @@ class RunChecker:
         del known
         return self.violation_of(disk.image)
 
+    def is_over(self, found: Exploration) -> bool:
+        """Return whether there is no time for another check."""
+        del found
+        return self._has_ended()
+
     def violation_of(self, image: Image) -> Violation | None:
         """Repeat the run with this disk, and return the violation in which it ends, or None."""
         digest = image.digest()
         if digest not in self._results:
-            if self._is_over():
+            if self._has_ended():
                 raise OutOfTime
             failure = self._cut.failure(image)
             self._results[digest] = None if failure is None else violation_of(failure)

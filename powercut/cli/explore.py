@@ -138,7 +138,8 @@ class Given(TypedDict):
     "--seconds",
     type=click.FloatRange(0, min_open=True),
     metavar="S",
-    help="Stop each workload after this time; part of it is for the search for missing barriers. "
+    help="Stop each workload after this time, and after the check that is running then; part of "
+    "it is for the search for missing barriers. "
     "The exit code is 4 if there is no verdict then.",
 )
 @click.option(

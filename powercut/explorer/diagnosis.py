@@ -37,7 +37,7 @@ class Cause:
 
     ``gap`` is where a barrier is missing, or the reason why none is named. ``failures`` are by
     model, the strongest first; under each model the simplest come first. ``harms`` are the
-    models under which each harm is done.
+    models under which each harm is done; those are missing for which the time was over.
     """
 
     gap: Gap | NoGap
@@ -237,7 +237,8 @@ def _cause(
     models: dict[Harm, list[str]] = {}
     for name, each in failing.items():
         for harm in {harms.of(failure) for failure in each[:_JUDGED_FAILURES]}:
-            models.setdefault(harm, []).append(name)
+            if harm is not None:
+                models.setdefault(harm, []).append(name)
     return Cause(gap, failing, {harm: models[harm] for harm in Harm if harm in models})
 
 

@@ -13,7 +13,7 @@ from typing import TypeAlias, cast
 from powercut.explorer.crash_state import disks_along
 from powercut.explorer.interposed_check import InterposedCheck
 from powercut.explorer.judge import Check as ProcessCheck
-from powercut.explorer.judge import Judge, Tick, default_check, never_stop
+from powercut.explorer.judge import Judge, default_check, never_stop
 from powercut.explorer.limits import Limits
 from powercut.explorer.recorded_workload import (
     RecordedWorkload,
@@ -23,6 +23,7 @@ from powercut.explorer.recorded_workload import (
     record,
     with_whole_paths,
 )
+from powercut.explorer.ticker import Tick
 from powercut.explorer.unmodified import UnmodifiedCheck, takes_one
 from powercut.explorer.verdicts import Exploration
 from powercut.interpose.interposed import DEFAULT_ROOT

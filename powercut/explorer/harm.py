@@ -34,23 +34,30 @@ class Harms:
     """
 
     def __init__(self, exploration: Exploration) -> None:
+        self._exploration = exploration
         self._workload, self._model = exploration.workload, exploration.model
         self._checker = exploration.checker
         self._of_older: dict[int, frozenset[tuple[str, str]]] = {}
 
-    def of(self, failure: Failure) -> Harm:
-        """Return the harm of a failure."""
+    def of(self, failure: Failure) -> Harm | None:
+        """Return the harm of a failure; None if the time is over and it needs more checks."""
         violation = failure.violation
         if isinstance(violation, LostAck):
             return Harm.LOST_ACKNOWLEDGEMENT
         if failure.entries not in self._of_older:
-            self._of_older[failure.entries] = frozenset(self._older(failure.entries))
+            older = self._older(failure.entries)
+            if older is None:
+                return None
+            self._of_older[failure.entries] = frozenset(older)
         if _text(violation) in self._of_older[failure.entries]:
             return Harm.LOST_ACKNOWLEDGEMENT
         return Harm.CORRUPTION
 
-    def _older(self, entries: int) -> set[tuple[str, str]]:
-        """Return the violations of the disks that were right before the latest of these entries."""
+    def _older(self, entries: int) -> set[tuple[str, str]] | None:
+        """Return the violations of the disks that were right before the latest of these entries.
+
+        None if the time is over.
+        """
         history, journal = self._workload.history, self._workload.journal
         first = max(0, entries - _EARLIER_MOMENTS)
         acknowledged = {0} if first == 0 and entries else set[int]()
@@ -61,6 +68,8 @@ class Harms:
         found = set()
         disks = disks_along(journal, self._model, moments)
         for number, image in zip(sorted(moments), disks, strict=True):
+            if self._checker.is_over(self._exploration):
+                return None
             then = history.entries_by(number, returned=True)
             if number in acknowledged or self._violation(image, then) is None:
                 violation = self._violation(image, entries)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -21,6 +21,7 @@ from powercut.explorer.lazy.phases import PhasedCheck, phased_check
 from powercut.explorer.lazy.tree import Ending
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.explorer.ticker import Stopped, Tick, Ticker
 from powercut.explorer.two_phases import TwoPhases
 from powercut.explorer.verdicts import Exploration, Failure
 from sim.disk.calls.process import Process
@@ -32,15 +33,10 @@ from sim.loop.sandbox import SANDBOX
 Check: TypeAlias = Callable[[Process, Known], None]
 
 
-Tick: TypeAlias = Callable[[Exploration, int], bool]
-"""Called with an exploration under way and the operation that it has reached; False stops it."""
-
-_STATES_PER_TICK: Final = 64
 _BATCH: Final = 64
 _FIRST_BATCH: Final = 4
 _QUICK_S: Final = 1.0
 """A batch that took less time may be followed by a larger one."""
-_TICK_S: Final = 0.2
 
 FORK: Final = 16
 """The number of calls of a check that take as long as one in a process of its own."""
@@ -139,16 +135,27 @@ class Judge:
         return results[key]
 
     def check_together(
-        self, images: Sequence[CrashImage], history: History, model: PersistenceModel
+        self,
+        images: Sequence[CrashImage],
+        history: History,
+        model: PersistenceModel,
+        tick: Callable[[], None],
     ) -> None:
-        """Check several images in the forked processes; ``once`` has the results then."""
+        """Check several images in the forked processes; ``once`` has the results then.
+
+        If ``tick`` raises an exception, it has some of them (``is_checked``).
+        """
         new = [crashed for crashed in images if crashed.key not in self._results]
 
         def check(crashed: CrashImage) -> Violation | None:
             return self._violation_of(crashed, history, model)
 
-        found = in_forks(check, new, self.processes)
-        self._results.update((crashed.key, each) for crashed, each in zip(new, found, strict=True))
+        for place, violation in in_forks(check, new, self.processes, tick):
+            self._results[new[place].key] = violation
+
+    def is_checked(self, crashed: CrashImage) -> bool:
+        """Return whether ``once`` has the result of an image."""
+        return crashed.key in self._results
 
     def _violation_of(
         self, crashed: CrashImage, history: History, model: PersistenceModel
@@ -166,6 +173,10 @@ class Judge:
         if self._phased is None:
             self._phased = phased_check(self._check, self.violation, history)
         return self._phased
+
+    def is_over(self, found: Exploration) -> bool:
+        """Return whether there is no time for another check."""
+        return not self.tick(found, found.operations)
 
     def violation(self, disk: Disk, known: Known) -> Violation | None:
         """Check a disk once, and return the violation."""
@@ -188,15 +199,27 @@ class _Explorer:
         self._ends_at_sample = few is not None
         self._journals = Journals(workload.history, limits, self._is_new)
         self._depth_seen: dict[Key, int] = {}
-        self._registered = 0
-        self._next_tick = time.monotonic() + _TICK_S
+        self._tick = Ticker(judge.tick, self.result)
+        self._batch: list[CrashImage] = []
 
     def run(self) -> Exploration:
-        result, judge = self.result, self._judge
-        batch: list[CrashImage] = []
+        result = self.result
+        try:
+            self._check_all()
+        except Stopped:
+            checked = [crashed for crashed in self._batch if self._judge.is_checked(crashed)]
+            result.states -= len(self._batch) - len(checked)
+            self._settle_all(checked)
+        result.built = self._journals.built
+        result.exhaustive = self._journals.exhaustive and not result.stopped
+        result.failures.sort(key=lambda failure: failure.simplicity)
+        return result
+
+    def _check_all(self) -> None:
+        result, judge, batch = self.result, self._judge, self._batch
         size = min(_FIRST_BATCH * judge.processes, judge.most_in_batch)
         for crashed in self._journals.crashes(result.workload.journal, result.model):
-            if result.stopped or self._is_sampled_in_vain():
+            if self._is_sampled_in_vain():
                 break
             if not self._register(crashed):
                 continue
@@ -206,15 +229,10 @@ class _Explorer:
             batch.append(crashed)
             if len(batch) >= size:
                 start = time.monotonic()
-                self._settle_together(batch)
-                batch = []
+                self._settle_batch()
                 if time.monotonic() - start < _QUICK_S:
                     size = min(2 * size, judge.most_in_batch)
-        self._settle_together(batch)
-        result.built = self._journals.built
-        result.exhaustive = self._journals.exhaustive and not result.stopped
-        result.failures.sort(key=lambda failure: failure.simplicity)
-        return result
+        self._settle_batch()
 
     def _is_sampled_in_vain(self) -> bool:
         """Return whether a sample has begun that is not wanted unless an image has failed."""
@@ -227,11 +245,14 @@ class _Explorer:
         An image that was checked after more crashes is checked again if its recovery may now
         be crashed as well.
         """
+        self._tick()
         seen = self._depth_seen.get(key)
         return seen is None or (depth < seen and depth <= self._nested)
 
     def _register(self, crashed: CrashImage) -> bool:
         """Count an image; return False if it was registered before."""
+        self._tick.operation = crashed.crashes[0].operation
+        self._tick()
         key, depth, depth_seen = crashed.key, len(crashed.crashes), self._depth_seen
         seen = depth_seen.get(key)
         if seen is None:
@@ -239,19 +260,15 @@ class _Explorer:
         elif not (depth < seen and depth <= self._nested):
             return False
         depth_seen[key] = depth
-        self._registered += 1
-        if not self._registered % _STATES_PER_TICK or time.monotonic() > self._next_tick:
-            self._tick(crashed)
         return True
 
-    def _tick(self, crashed: CrashImage) -> None:
-        found, self._next_tick = self.result, time.monotonic() + _TICK_S
-        found.stopped = not self._judge.tick(found, crashed.crashes[0].operation)
-
-    def _settle_together(self, images: Sequence[CrashImage]) -> None:
+    def _settle_batch(self) -> None:
         """Check registered images of the workload, several at a time."""
-        if images:
-            self._judge.check_together(images, self._history, self.result.model)
+        self._judge.check_together(self._batch, self._history, self.result.model, self._tick)
+        self._settle_all(self._batch)
+        self._batch.clear()
+
+    def _settle_all(self, images: Iterable[CrashImage]) -> None:
         for crashed in images:
             self._settle(crashed)
 
@@ -275,8 +292,6 @@ class _Explorer:
             for nested in self._journals.crashes(
                 disk.journal, disk.model, crashed.crashes, crashed.entries
             ):
-                if self.result.stopped:
-                    break
                 if self._register(nested):
                     self._settle(nested)
         return violation

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, combinations, islice
 from typing import Final, TypeAlias
 
@@ -150,7 +151,7 @@ def _may_lose(ordering: Ordering, lost: Sequence[MicroOperation]) -> bool:
 
 
 class OutOfTime(Exception):
-    """An exploration with further barriers was stopped, so it proves nothing."""
+    """The time is over; an exploration that was stopped proves nothing."""
 
 
 def explored(found: Exploration) -> Exploration:
@@ -167,6 +168,7 @@ class _Search:
         self._workload = exploration.workload
         self._model = exploration.model
         self._explore = explore
+        self._is_over = partial(exploration.checker.is_over, exploration)
         self._left: dict[frozenset[MissingBarrier], tuple[Failure, ...]] = {
             frozenset(): preventable(exploration)
         }
@@ -225,6 +227,8 @@ class _Search:
         this = LostPieces(workload, self._model, [failure])
         found: dict[tuple[tuple[int, int], ...], tuple[int, MissingBarrier]] = {}
         for barrier in islice(candidates(workload, self._model, failure), _MOST_CANDIDATES):
+            if self._is_over():
+                raise OutOfTime
             insertion = insert(workload, barrier)
             if insertion.syncs not in found and this.prevented(insertion):
                 found[insertion.syncs] = (len(everything.prevented(insertion)), barrier)

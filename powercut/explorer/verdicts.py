@@ -72,6 +72,10 @@ class Checker(Protocol):
         """Check one disk, and return the violation."""
         ...
 
+    def is_over(self, found: Exploration) -> bool:
+        """Return whether there is no time for another check of ``found``."""
+        ...
+
 
 @dataclass(slots=True, repr=False)
 class Exploration:

@@ -47,7 +47,7 @@ def _missing(diagnosis: Diagnosis, cause: Cause, gap: Gap) -> RunCause:
     return RunCause(
         cause_text(cause),
         f"{_VALUE.sub('*', gap.path)} {gap.first}",
-        f"{harms_text(cause)}, {weakest(diagnosis, cause)}",
+        f"{harms_text(cause)}{weakest(diagnosis, cause)}",
         tuple(cause.failures),
         tuple(name for name in diagnosis.explorations if name not in cause.failures),
         tuple(map(cause_text, others)),

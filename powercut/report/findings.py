@@ -58,7 +58,7 @@ def finding_lines(diagnosis: Diagnosis, cause: Cause) -> Iterator[str]:
     exploration = diagnosis.explorations[cause.model]
     failure = cause.failure
     violation = failure.violation
-    yield f"FAILED  {violation.property_name}  {harms_text(cause)}, {weakest(diagnosis, cause)}"
+    yield f"FAILED  {violation.property_name}  {harms_text(cause)}{weakest(diagnosis, cause)}"
     yield f"  {violation.statement}"
     yield from crash_lines(exploration, failure)
     yield f"  cause     {cause_text(cause)}"
@@ -82,12 +82,17 @@ def failure_lines(cause: Cause) -> Iterator[str]:
 
 
 def harms_text(cause: Cause) -> str:
-    """Return the worst harm under the model that is shown, and a worse one under others."""
+    """Return the worst harm under the model that is shown, and a worse one under others.
+
+    It ends with a comma, and is empty if the time was over before the harm was known.
+    """
     corrupt = cause.harms.get(Harm.CORRUPTION, ())
     if cause.model in corrupt:
-        return Harm.CORRUPTION
+        return f"{Harm.CORRUPTION}, "
+    if cause.model not in cause.harms.get(Harm.LOST_ACKNOWLEDGEMENT, ()):
+        return f"{Harm.CORRUPTION} on {listed(corrupt)}, " if corrupt else ""
     worse = f" (corruption on {listed(corrupt)})" if corrupt else ""
-    return f"{Harm.LOST_ACKNOWLEDGEMENT}{worse}"
+    return f"{Harm.LOST_ACKNOWLEDGEMENT}{worse}, "
 
 
 def weakest(diagnosis: Diagnosis, cause: Cause) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 class GaveUp(BaseException):
     """The exploration needs more boxes or executions than its budget has.
@@ -14,9 +16,13 @@ class Budget:
     """Bounds an exploration, by counts, so that it ends in the same place every time.
 
     A question has at most as many answers as there are executions, because each needs one.
+    ``tick`` is called now and then outside of the check; it may raise an exception.
     """
 
-    def __init__(self, executions: int, boxes: int) -> None:
+    def __init__(
+        self, executions: int, boxes: int, tick: Callable[[], None] = lambda: None
+    ) -> None:
+        self.tick = tick
         self.most_answers = executions
         self._executions = executions
         self._boxes = boxes

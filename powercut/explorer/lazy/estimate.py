@@ -53,6 +53,7 @@ def _paths_like_one(walk: Walk, site: CrashSite, choices: Choices, most: int) ->
         boxes = list(parts[answer])
         return answer
 
+    walk.tick()
     while node.end is not None:
         for number, step in enumerate(node.steps):
             answer = choose(step.question)

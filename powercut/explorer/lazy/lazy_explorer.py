@@ -7,6 +7,7 @@ or boxes, it explores with at most one torn piece in a power cut, and at last wi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -23,6 +24,7 @@ from powercut.explorer.lazy.tree import Ending, Node
 from powercut.explorer.lazy.units import UnitTrees
 from powercut.explorer.lazy.walk import Leaf, Walk
 from powercut.explorer.limits import Engine, Limits
+from powercut.explorer.ticker import Stopped, Tick, Ticker
 from powercut.explorer.verdicts import Exploration, Failure
 from sim.disk.crash.undecided.box import Box
 from sim.disk.crash.undecided.count import SurvivorSets
@@ -51,16 +53,14 @@ MOST_STEPS: Final = 30_000
 _TOO_MANY: Final = 3
 """An attempt is skipped if the estimate exceeds the executions that it may take by this factor."""
 
-_LEAVES_PER_TICK: Final = 64
-
 
 class LazyExplorer:
     """Explores one workload, under several models and with further barriers.
 
     The questions of ``check`` are kept for later explorations. ``recheck`` checks a crash image.
     ``limits.nested`` is the number of times that the check itself is crashed. The check is
-    executed in ``processes`` processes. ``tick`` is called now and then; False stops the
-    exploration. An execution counts as ``cost`` of them.
+    executed in ``processes`` processes. ``tick`` is called several times a second; False stops
+    the exploration. An execution counts as ``cost`` of them.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class LazyExplorer:
         recheck: Callable[[Disk, Known], Violation | None],
         limits: Limits,
         processes: int,
-        tick: Callable[[Exploration, int], bool],
+        tick: Tick,
         cost: int = 1,
     ) -> None:
         self.check = check
@@ -114,7 +114,8 @@ class _Exploring:
         self._result = result
         self._tears = tears
         self._executions = executions
-        budget = Budget(executions, executions * BOXES_PER_EXECUTION)
+        self._tick = Ticker(explorer.tick, result)
+        budget = Budget(executions, executions * BOXES_PER_EXECUTION, self._tick)
         self._walk = Walk(
             explorer.check,
             explorer.trees,
@@ -131,10 +132,11 @@ class _Exploring:
     def run(self) -> None:
         """Explore every crash of the workload; raise ``GaveUp`` if that takes too long."""
         result = self._result
-        sites = list(self._sites())
-        check_estimate(self._walk, sites, _TOO_MANY * self._executions)
-        self._visit(sites)
-        self._walk.repeat()
+        with suppress(Stopped):
+            sites = list(self._sites())
+            check_estimate(self._walk, sites, _TOO_MANY * self._executions)
+            self._visit(sites)
+            self._walk.repeat()
         result.states = self._executed()
         result.failed = len({ending for ending, _, _ in self._failed})
         result.failures = sorted(self._failed.values(), key=lambda each: each.simplicity)
@@ -153,6 +155,7 @@ class _Exploring:
         for site in crash_sites(
             workload.journal, workload.history, self._result.model, self._tears, nested=nested
         ):
+            self._tick()
             if site.layer is not None:
                 order = site.layer.order
                 indexed += len(order) + sum(before.bit_count() for before in order)
@@ -162,13 +165,11 @@ class _Exploring:
 
     def _visit(self, sites: Sequence[CrashSite]) -> None:
         result = self._result
-        for number, leaf in enumerate(self._walk.leaves(self._counted(sites))):
-            if not number % _LEAVES_PER_TICK:
-                result.states = self._executed()
-                result.stopped = not self._explorer.tick(result, leaf.site.point.operation)
-            if result.stopped:
-                return
+        for leaf in self._walk.leaves(self._counted(sites)):
             self._reach(leaf)
+            result.states = self._executed()
+            self._tick.operation = leaf.site.point.operation
+            self._tick()
 
     def _counted(self, sites: Sequence[CrashSite]) -> Iterator[CrashSite]:
         for site in sites:

@@ -113,7 +113,11 @@ class Walk:
             if operations:
                 self._crash(visit, number, operations, boxes, stack)
 
-        boxes, parts = node.descend(boxes, self._divided, reach)
+        def divide(question: Asked, boxes: Sequence[Box]) -> Parts:
+            self._budget.tick()
+            return self._divided(question, boxes)
+
+        boxes, parts = node.descend(boxes, divide, reach)
         if parts is not None:
             stack += [
                 _Visit(node.child(answer), site, part, crashes) for answer, part in parts.items()
@@ -141,6 +145,7 @@ class Walk:
         steps = [*node.path(), *node.steps[:number]]
         done = [operation for step in steps for operation in step.operations]
         for point, found in self._crashes.during([*done, *operations], len(done), boxes):
+            self._budget.tick()
             stack.append(_Visit(self.root(site), site, found, (*crashes, point)))
 
     def split(self, box: Box, question: Asked) -> Iterator[tuple[Answer, Box]]:
@@ -148,6 +153,10 @@ class Walk:
         if isinstance(question, UnitCall):
             return self.units.split(box, question, self._divided)
         return split(box, question)
+
+    def tick(self) -> None:
+        """Call the tick of the budget, outside of the check."""
+        self._budget.tick()
 
     def divided(self, question: Asked, boxes: Sequence[Box], most: int) -> Parts:
         """Return the answers to a question, each with its part of the boxes, the plainest first.
@@ -196,7 +205,9 @@ class Walk:
                 return failure
 
         firsts = [visits[0] for visits in waiting.values()]
-        for visit, found in zip(firsts, in_forks(trace, firsts, self._processes), strict=True):
+        traces = dict(in_forks(trace, firsts, self._processes, self._budget.tick))
+        for place, visit in enumerate(firsts):
+            found = traces[place]
             if isinstance(found, NeedsWholeImage):
                 raise found
             self.grow(visit.node, found)
@@ -236,6 +247,7 @@ class Walk:
     def repeat(self) -> None:
         """Execute the first path of each tree again: a check with state takes another one."""
         for path, ending, entries in self._first.values():
+            self._budget.tick()
             self._budget.execute()
             self.trace(path, unasked, entries, ending)
         self.units.repeat()

@@ -263,45 +263,6 @@ def test_acknowledgements_follow_the_barriers_inserted_before_them() -> None:
     ]
 
 
-def test_without_time_failures_are_grouped_by_property_and_no_barrier_is_searched() -> None:
-    def workload(process: Process, ack: History) -> None:
-        for name in "abcdefgh":
-            process.close(process.open(f"/{name}", os.O_CREAT | os.O_WRONLY))
-        ack(dict.fromkeys((f"/{name}" for name in "abcdefgh"), b""))
-
-    recorded = record(workload, POSIX, Image.empty())
-    is_over = False
-    verdicts = judged(recorded, None, [POSIX], tick=lambda _found, _operation: not is_over)
-    is_over = True
-    found = diagnose(verdicts)
-    assert {cause.failure.violation.property_name for cause in found.causes} == {
-        "LostAck", "TornRecord",
-    }  # fmt: skip
-    assert {cause.gap for cause in found.causes} == {NoGap.NOT_SEARCHED}
-    assert found.repaired == {}
-    assert not verdicts["posix"].stopped
-
-
-def test_a_stopped_exploration_has_checked_the_states_that_it_counts() -> None:
-    checked = []
-
-    def workload(process: Process, ack: History) -> None:
-        for name in "abcdefgh":
-            process.close(process.open(f"/{name}", os.O_CREAT | os.O_WRONLY))
-        ack("done")
-
-    def check(process: Process, _: Known) -> None:
-        checked.append(process.listdir("/"))
-
-    recorded = record(workload, POSIX, Image.empty())
-    (found,) = judged(recorded, check, [POSIX], tick=lambda _found, _operation: False).values()
-    assert (found.stopped, found.exhaustive, found.how) == (True, False, "stopped")
-    assert found.states == len(checked) == 64
-    assert str(found) == "posix: no failure in the first 64 states, stopped"
-    diagnosis = diagnose({"posix": found})
-    assert (diagnosis.safe_models, diagnosis.unfinished_models) == ((), ("posix",))
-
-
 def test_a_model_under_which_any_of_two_barriers_suffices_has_a_cause_as_well() -> None:
     """A barrier on one of two directories covers a rename between them, but not under posix."""
 

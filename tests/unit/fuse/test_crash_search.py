@@ -35,6 +35,9 @@ class _NoChecker:
     def violation(self, disk: Disk, known: Known) -> Violation | None:
         raise NotImplementedError
 
+    def is_over(self, found: Exploration) -> bool:
+        raise NotImplementedError
+
 
 NO_CHECKER = _NoChecker()
 
