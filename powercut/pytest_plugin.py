@@ -54,23 +54,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test with the marker once under each of its models."""
     marker = metafunc.definition.get_closest_marker(MARKER)
-    if marker is None:
+    if marker is None or "powercut_model" not in metafunc.fixturenames:
         return
-    from sim.disk.crash.persistence import MODELS, model_named
-    from sim.errors import HarnessError
+    from sim.disk.crash.persistence import MODELS
 
-    where = metafunc.definition.nodeid
-    if "powercut_model" not in metafunc.fixturenames:
-        names = ", ".join(sorted(FIXTURES))
-        raise pytest.UsageError(f"{where}: @pytest.mark.{MARKER} needs a fixture: {names}")
     chosen = metafunc.config.getoption("--powercut-model")
     models = (chosen,) if chosen else marker.args or tuple(MODELS)
-    try:
-        for name in models:
-            model_named(name)
-    except HarnessError as mistake:
-        raise pytest.UsageError(f"{where}: @pytest.mark.{MARKER}: {mistake}") from None
     metafunc.parametrize("powercut_model", models, indirect=True)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Fail a test with the marker that uses no fixture, which would run under no model."""
+    if item.get_closest_marker(MARKER) is None:
+        return
+    if "powercut_model" not in getattr(item, "fixturenames", ()):
+        names = ", ".join(sorted(FIXTURES))
+        pytest.fail(f"@pytest.mark.{MARKER} needs a fixture: {names}", pytrace=False)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -89,9 +88,15 @@ def pytest_runtest_makereport(
 def powercut_model(request: pytest.FixtureRequest) -> PersistenceModel:
     """The persistence model of the fixtures of powercut."""
     from sim.disk.crash.persistence import model_named
+    from sim.errors import HarnessError
 
     name: str | None = getattr(request, "param", None)
-    return model_named(name) if name else _model(request.config)
+    if not name:
+        return _model(request.config)
+    try:
+        return model_named(name)
+    except HarnessError as mistake:
+        pytest.fail(f"@pytest.mark.{MARKER}: {mistake}", pytrace=False)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +22,7 @@ from powercut.fuse.disk_mount import mount_way
 from powercut.fuzz.campaign.workers import cores
 from powercut.fuzz.hypothesis_names import missing_names
 from powercut.fuzz.reproducer import FAILURES, versions
+from powercut.registry import Registry
 from powercut.report.findings import listed
 from sim.disk.crash.persistence import MODELS, PersistenceModel
 from sim.errors import HarnessError
@@ -31,7 +32,8 @@ from sim.errors import HarnessError
 def command() -> None:
     """Show versions, the registry, extras and persistence models.
 
-    Exits with 2 if a problem must be solved first.
+    Registered targets, workloads and mutants are imported. Exits with 2 if a problem must be
+    solved first.
     """
     console = console_beside(None)
     problems = list(_problems())
@@ -81,10 +83,29 @@ def _extras() -> Iterator[tuple[str, str]]:
 
 def _problems() -> Iterator[str]:
     try:
-        find_config(Path.cwd())
         must_be_writable(FAILURES)
-    except (HarnessError, UsageMistake) as mistake:
+    except UsageMistake as mistake:
         yield str(mistake)
+    try:
+        registry = Registry.here()
+    except HarnessError as mistake:
+        yield str(mistake)
+    else:
+        yield from _unusable(registry)
+
+
+def _unusable(registry: Registry) -> Iterator[str]:
+    """Yield a sentence for each registered entry that cannot be imported or is malformed."""
+    config = registry.config
+    entries: list[tuple[Callable[[str], object], str]]
+    entries = [(registry.target, tag) for tag in config.targets]
+    entries += [(registry.workload, tag) for tag in config.workloads]
+    entries += [(registry.mutant, tag) for tag in config.mutants]
+    for load, tag in entries:
+        try:
+            load(tag)
+        except HarnessError as mistake:
+            yield str(mistake)
 
 
 def _models() -> Table:

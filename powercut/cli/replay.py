@@ -12,7 +12,7 @@ from rich.console import Console
 from powercut.cli.completion import complete_tags
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import console_beside
-from powercut.cli.replay_failure import replay_failure
+from powercut.cli.replay_failure import replay_failure, with_target
 from powercut.cli.usage import asked_by_user
 from powercut.explorer.kept_failure import is_kept_failure
 from powercut.fuzz.drivers.replay import Replay, Verdict, replay
@@ -72,7 +72,10 @@ def _target(reproducer: Reproducer, file: Path, name: str | None) -> TargetEntry
     if name is not None:
         return replace(registry.target(name), tag=tag)
     if is_reference(tag) or tag in registry.config.targets:
-        return registry.target(tag)
+        try:
+            return registry.target(tag)
+        except HarnessError as mistake:
+            raise HarnessError(with_target(mistake, file, tag)) from None
     known = ", ".join(registry.config.targets) or "none"
     raise HarnessError(
         f"{file} is of the target {tag!r}, which is not registered (registered: {known}); "

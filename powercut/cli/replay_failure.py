@@ -32,7 +32,7 @@ def replay_failure(console: Console, file: Path, workload: str | None) -> ExitCo
     with asked_by_user():
         kept = load_failure(file)
         model_named(kept.model)
-        entry = Registry.here().workload(workload or kept.tag, kept.check)
+        entry = _workload(kept, file, workload)
     try:
         for line in _recorded_crash(kept, entry):
             console.print(line, soft_wrap=True)
@@ -46,6 +46,24 @@ def replay_failure(console: Console, file: Path, workload: str | None) -> ExitCo
     for line in report_lines(diagnose({again.model.name: again})):
         console.print(line, soft_wrap=True)
     return ExitCode.VIOLATION
+
+
+def _workload(kept: KeptFailure, file: Path, name: str | None) -> WorkloadEntry:
+    """Return the workload called ``name``, else the recorded one, with the recorded check."""
+    registry = Registry.here()
+    try:
+        registry.workload(name or kept.tag)
+    except HarnessError as mistake:
+        raise HarnessError(str(mistake) if name else with_target(mistake, file, kept.tag)) from None
+    try:
+        return registry.workload(name or kept.tag, kept.check)
+    except HarnessError as mistake:
+        raise HarnessError(f"the check that {file} was found with: {mistake}") from None
+
+
+def with_target(mistake: HarnessError, file: Path, tag: str) -> str:
+    """Return a mistake about the recorded workload or target, with the option that helps."""
+    return f"{mistake}; {file} is of {tag}: if it has moved, give --target module:object"
 
 
 def _recorded_crash(kept: KeptFailure, entry: WorkloadEntry) -> list[str]:

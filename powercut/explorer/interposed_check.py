@@ -130,7 +130,7 @@ def _plain(error: BaseException) -> tuple[str, str, str, dict[str, object]]:
     if isinstance(error, HarnessError):
         text = str(error)
         if isinstance(error, UnsupportedOperation):
-            text += f"{raised_at(error.__traceback__)}; run the command with powercut record"
+            text += f"{raised_at(error.__traceback__)}; run the command with powercut try"
         return HarnessError.__module__, HarnessError.__qualname__, text, {}
     violation = violation_of(error)
     kind = type(violation)

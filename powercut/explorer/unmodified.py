@@ -162,7 +162,7 @@ def _end_normally(workload: UnmodifiedWorkload, history: History) -> None:
 def _failure_of_workload(error: BaseException, root: str) -> str:
     at = raised_at(error.__traceback__)
     if isinstance(error, UnsupportedOperation):
-        return f"{error}{at}; run the command with powercut record"
+        return f"{error}{at}; run the command with powercut try"
     if isinstance(error, HarnessError):
         return str(error)
     text = " ".join(str(error).split())
@@ -171,7 +171,7 @@ def _failure_of_workload(error: BaseException, root: str) -> str:
     if may_be_of_c and not _is_raised_by_engine(error.__traceback__):
         reason += (
             "; if a C library opened the file itself or used its descriptor, it cannot see "
-            f"{root}: run the command with powercut record"
+            f"{root}: run the command with powercut try"
         )
     return reason
 

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 from xxhash import xxh3_64_hexdigest
 
 from oracles.history import History, HistoryEntry
+from powercut.fuzz.reproducer import write_durably
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.journal_file import decode_journal, encode_journal
 from sim.errors import HarnessError
@@ -83,8 +84,15 @@ def recording_digest(recording: Recording) -> str:
 
 
 def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
-    """Write a recording to a file of the real file system; raises ``OSError``."""
-    Path(path).write_bytes(_encoded(recording))
+    """Write a recording to a file of the real file system; raises ``OSError``.
+
+    A failure leaves the file as it was. A pipe or a device gets the bytes themselves.
+    """
+    file = Path(path).resolve()
+    if file.exists() and not file.is_file():
+        file.write_bytes(_encoded(recording))
+    else:
+        write_durably(file, _encoded(recording))
 
 
 def _encoded(recording: Recording) -> bytes:

@@ -104,7 +104,7 @@ class EventGuard:
         if lifetime is not None and lifetime.holds(path):
             self._escaped(
                 f"{call}({path!r}) reached the real system past the disk",
-                "call it through os, io or pathlib; a C library needs powercut record",
+                "call it through os, io or pathlib; a C library needs powercut try",
             )
 
     def _written(self, call: str) -> None:
@@ -115,7 +115,7 @@ class EventGuard:
         self._escaped(f"{call} writes to the real disk", remedy)
 
     def _started(self, fact: str) -> None:
-        self._escaped(fact, "only this process sees the disk: run the command with powercut record")
+        self._escaped(fact, "only this process sees the disk: run the command with powercut try")
 
     @staticmethod
     def _starts_a_program(event: str, arguments: tuple[Any, ...]) -> bool:

@@ -75,3 +75,30 @@ def test_missing_private_name_of_hypothesis_is_a_limitation(
         "_get_local_constants: the examples of a derandomized profile depend on the modules "
         "imported"
     ) in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("table", "kind"), [("targets", "target"), ("workloads", "workload"), ("mutants", "mutant")]
+)
+def test_an_entry_that_cannot_be_imported_is_a_problem(table: str, kind: str) -> None:
+    Path("pyproject.toml").write_text(
+        f"[tool.powercut.{table}]\ngone = 'no_such_module:thing'\nbad = 'os:no_such_name'\n",
+        encoding="ascii",
+    )
+    result = powercut("doctor")
+    assert result.exit_code == ExitCode.USAGE
+    remedy = f"correct [tool.powercut.{table}] in {Path.cwd()}/pyproject.toml"
+    problems = [line for line in result.stdout.splitlines() if line.startswith("problem: ")]
+    missing = f"there is no module 'no_such_module' in {Path.cwd()}, nor installed"
+    assert problems == [
+        f"problem: {kind} 'gone': {missing}; {remedy}",
+        f"problem: {kind} 'bad': module 'os' has no object 'no_such_name'; {remedy}",
+    ]
+    assert result.stdout.splitlines()[-1] == "not ready"
+
+
+def test_entries_that_can_be_imported_are_no_problem(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    result = powercut("doctor")
+    assert result.exit_code == ExitCode.CLEAN
+    assert "problem" not in result.stdout

@@ -69,9 +69,35 @@ def test_a_program_that_moved_is_named_by_the_user(kept: Path, tmp_path: Path) -
     (tmp_path / "app.py").rename(tmp_path / "moved.py")
     code, output = powercut(tmp_path, "replay", str(kept))
     assert code == ExitCode.USAGE
-    assert "Traceback" not in output
+    assert output == (
+        f"Error: there is no module 'app' in {tmp_path}, nor installed; {kept} is of app:save: "
+        "if it has moved, give --target module:object\n"
+    )
     assert powercut(tmp_path, "replay", str(kept), "--target", "moved:save")[0] == (
         ExitCode.VIOLATION
+    )
+
+
+def test_a_target_that_the_user_names_wrongly_is_not_to_be_named_again(
+    kept: Path, tmp_path: Path
+) -> None:
+    code, output = powercut(tmp_path, "replay", str(kept), "--target", "app:gone")
+    assert code == ExitCode.USAGE
+    assert output == "Error: module 'app' has no object 'gone'\n"
+
+
+def test_no_option_names_a_check_that_moved(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(APP, "utf-8")
+    check = "def check(known):\n    for value in known.acknowledged:\n        open(*value)\n"
+    (tmp_path / "checks.py").write_text(check, "utf-8")
+    powercut(tmp_path, "explore", "app:save", "--model", "xfs", "--check", "checks:check")
+    (file,) = (tmp_path / FAILURES).iterdir()
+    (tmp_path / "checks.py").unlink()
+    code, output = powercut(tmp_path, "replay", str(file))
+    assert code == ExitCode.USAGE
+    assert output == (
+        f"Error: the check that {file} was found with: there is no module 'checks' in "
+        f"{tmp_path}, nor installed\n"
     )
 
 

@@ -304,6 +304,13 @@ def _step(name: str, **arguments: object) -> dict[str, object]:
                 "frequent-file); register it under [tool.powercut.targets], or give --target "
             ),
         ),
+        (
+            {"target": "mail:1"},
+            (
+                "'mail:1' is not module:object, such as store:workload; f.json is of "
+                "mail:1: if it has moved, give --target module:object"
+            ),
+        ),
         ({"model": "ntfs"}, "unknown persistence model 'ntfs'; known are "),
         (
             {"steps": [_step("fault_on", plan="write * #1 EWHAT")]},

@@ -133,8 +133,8 @@ def test_a_root_that_is_not_an_absolute_path_is_refused(root: str) -> None:
 @pytest.mark.parametrize(
     ("workload", "sentence"),
     [
-        (opens_a_relative_path_in_c, r"No such file .*C library opened the file.*powercut record"),
-        (uses_a_descriptor_in_c, r"Bad file descriptor.*used its descriptor.*powercut record"),
+        (opens_a_relative_path_in_c, r"No such file .*C library opened the file.*powercut try"),
+        (uses_a_descriptor_in_c, r"Bad file descriptor.*used its descriptor.*powercut try"),
         (
             fails_in_c_with_an_error_of_its_own,
             "ValueError: IO Error: could not open the database, at .*C library opened the file",
@@ -146,7 +146,7 @@ def test_a_root_that_is_not_an_absolute_path_is_refused(root: str) -> None:
         (awaits_and_yields, "awaits_and_yields is a generator function, .* without yield"),
         (
             starts_a_child,
-            r"another process .*at .*test_refusals.py:\d+ in .*powercut record",
+            r"another process .*at .*test_refusals.py:\d+ in .*powercut try",
         ),
         (
             imports_a_module_with_a_connection,
@@ -163,7 +163,7 @@ def test_a_root_that_is_not_an_absolute_path_is_refused(root: str) -> None:
         ),
         (fails, r"failed before any crash: FileNotFoundError: .*at .*:\d+ in fails"),
         (leaves, "ended its process by itself, with exit status 3"),
-        (makes_a_fifo, r"mkfifo is not modelled .*test_refusals.py:\d+ .*powercut record"),
+        (makes_a_fifo, r"mkfifo is not modelled .*test_refusals.py:\d+ .*powercut try"),
         (acknowledges_a_function, "the value cannot be copied"),
         (
             writes_elsewhere,

@@ -23,7 +23,7 @@ from sim.errors import EscapedSimulation
 @pytest.mark.parametrize("kind", [ForkProcess, SpawnProcess, ForkServerProcess])
 def test_a_process_of_multiprocessing_is_refused(kind: type[BaseProcess]) -> None:
     process = kind(target=print)
-    refused = rf"starts another process.*, at .*{Path(__file__).name}:\d+ .*powercut record"
+    refused = rf"starts another process.*, at .*{Path(__file__).name}:\d+ .*powercut try"
     with pytest.raises(EscapedSimulation, match=refused), interposed(Process(Disk())):
         process.start()
     assert process.pid is None
