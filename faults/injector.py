@@ -22,6 +22,7 @@ from faults.fault_plan import (
 )
 from faults.injectors.damage import MisdirectInjector, RotInjector
 from faults.injectors.failing import FailSyncInjector, RefuseInjector, ShortTransferInjector
+from faults.injectors.misplaced_bytes import MisplacedBytes
 from faults.injectors.rule_injector import RuleInjector
 from faults.injectors.space import SpaceInjector
 from sim.disk.cache.operation import Operation
@@ -42,13 +43,15 @@ class FaultInjector:
     """Carries out ``plan``. Install it on the disk of each lifetime in turn.
 
     It is the ``Interposer`` and ``DescriptorInterposer`` of the disk, and the ``interposer`` of
-    the clock; a call passes the rules in the order of the plan.
+    the clock; a call passes the rules in the order of the plan. ``misplaced`` are the bytes that
+    misdirected writes of an earlier plan have left on the same disk.
     """
 
-    __slots__ = ("_clock", "_disk", "_injectors", "_shift_ns")
+    __slots__ = ("_clock", "_disk", "_injectors", "_misplaced", "_shift_ns")
 
-    def __init__(self, plan: FaultPlan) -> None:
-        self._injectors = tuple(_injector(rule) for rule in plan.rules)
+    def __init__(self, plan: FaultPlan, misplaced: MisplacedBytes | None = None) -> None:
+        self._misplaced = MisplacedBytes() if misplaced is None else misplaced
+        self._injectors = tuple(_injector(rule, self._misplaced) for rule in plan.rules)
         self._disk: Disk | None = None
         self._clock: SimulatedClock | None = None
         self._shift_ns = 0
@@ -105,7 +108,10 @@ class FaultInjector:
         self._set_clock()
 
     def lift(self) -> None:
-        """Switch every rule off; a clock that was stepped back is right again."""
+        """Switch every rule off; a clock that was stepped back is right again.
+
+        Misplaced bytes stay, as long as the injector is installed on the disk.
+        """
         for one in self._injectors:
             one.on = False
         self._set_clock()
@@ -126,11 +132,13 @@ class FaultInjector:
 
     def after(self, operation: Operation, number: int) -> None:
         """See ``Interposer.after``."""
+        self._misplaced.follow(operation)
         for one in self._injectors:
             one.after(operation, number)
 
     def reading(self, path: str, inode: int, offset: int, data: bytes) -> bytes:
         """See ``Interposer.reading``."""
+        data = self._misplaced.shown(inode, offset, data)
         for one in self._injectors:
             data = one.reading(path, inode, offset, data)
         return data
@@ -166,7 +174,7 @@ class FaultInjector:
             self._shift_ns = shift_ns
 
 
-def _injector(rule: FaultRule) -> RuleInjector:
+def _injector(rule: FaultRule, misplaced: MisplacedBytes) -> RuleInjector:
     effect, condition = rule.effect, rule.condition
     match effect:
         case Refuse():
@@ -180,7 +188,7 @@ def _injector(rule: FaultRule) -> RuleInjector:
         case Rot():
             return RotInjector(rule, effect)
         case Misdirect():
-            return MisdirectInjector(rule, effect)
+            return MisdirectInjector(rule, effect, misplaced)
         case StepBack():
             return RuleInjector(rule)
         case _:

@@ -218,7 +218,7 @@ class EventLogTarget(SystemTarget):
                 raise
             return f"refused: {refused}"
         except LogDamaged as refused:
-            if not damage_of(self.fault_plan):
+            if not (self._damage or damage_of(self.fault_plan)):
                 raise
             self.marks.reach(DAMAGE_READ)
             return f"refused: {refused}"

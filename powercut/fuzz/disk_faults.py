@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from faults.fault_plan import FaultPlan
 from faults.injector import FaultInjector
+from faults.injectors.misplaced_bytes import MisplacedBytes
 from oracles.marks import FAULT_FIRED
 from powercut.fuzz.action import ActionKind, Arguments
 from powercut.fuzz.fault_families import RULES, FaultFamily
@@ -37,13 +38,14 @@ class DiskFaults:
     ``on`` is True while the system may meet a fault.
     """
 
-    __slots__ = ("_injector", "_rules", "_tally", "_target", "_world", "on")
+    __slots__ = ("_injector", "_misplaced", "_rules", "_tally", "_target", "_world", "on")
 
     def __init__(self, world: World[Any], target: AnyTarget, tally: Tally) -> None:
         self._world = world
         self._target = target
         self._tally = tally
         self._injector: FaultInjector | None = None
+        self._misplaced = MisplacedBytes()
         rules = [RULES[family] for family in by_share(target.fault_families)]
         own = [target.fault_rules] if target.fault_rules else []
         self._rules = rules + own * _OWN_SHARE
@@ -57,8 +59,8 @@ class DiskFaults:
         )
 
     def install(self) -> None:
-        """Install the plan in force in the lifetime that was just booted."""
-        if self._injector is not None and self.on:
+        """Install the plan in force, or the damage of earlier ones, in a new lifetime."""
+        if self._injector is not None and (self.on or self._misplaced):
             self._injector.install(self._world.disk, self._world.clock)
 
     def lift(self) -> None:
@@ -95,7 +97,7 @@ class DiskFaults:
         plan = FaultPlan.parse(text)
         if self._injector is not None:
             self._injector.remove()
-        self._injector = FaultInjector(plan)
+        self._injector = FaultInjector(plan, self._misplaced)
         self._injector.install(self._world.disk, self._world.clock)
         self.on, self._target.fault_plan = True, str(plan)
 

@@ -28,14 +28,14 @@ from typing import NamedTuple
 
 from system.errors import raising_storage_full
 from system.ports import FileSystem, Ids, OpenMode
-from system.storage.atomic_file import sweep_temporaries, write_atomic
+from system.storage.atomic_file import read_whole, sweep_temporaries, write_atomic
 from system.storage.durable_directory import make_durable_directory
 from system.storage.line import Line
 from system.storage.log_report import Damage, LogReport, PendingVerdict
 from system.storage.log_scan import Scan, scan
 from system.storage.path import name_of, parent_of
 from system.storage.pending_entry import NO_ENTRY, PendingEntry, read_pending_entry
-from system.storage.quarantine import move_aside, put_aside
+from system.storage.quarantine import put_aside
 from system.storage.segments import SegmentText, read_newest, segment_path, segments_in
 from system.storage.transfer import write_all
 
@@ -184,16 +184,18 @@ class ExaminedLog:
     def _dismiss(self, entry: PendingEntry, last_seq: int) -> tuple[Damage, ...]:
         if entry.verdict is PendingVerdict.ABSENT:
             return ()
-        if entry.verdict is not PendingVerdict.AHEAD:
-            self.files.unlink(self.pending_path)
-            # A torn entry may still be complete on the platter. It must not reappear as the
-            # next line after recovery has returned a log without it.
-            self.files.sync_dir(parent_of(self.pending_path))
-            return ()
-        aside = move_aside(self.files, self.pending_path)
-        reason = f"the log ends at seq={last_seq}, so this entry cannot be its next line"
-        size_bytes = entry.size_bytes
-        return (Damage(self.pending_path, 0, size_bytes, reason, tail=True, quarantine=aside),)
+        damaged: tuple[Damage, ...] = ()
+        if entry.verdict is PendingVerdict.AHEAD:
+            # A copy, because the entry of a killed process need not be durable.
+            data = read_whole(self.files, self.pending_path)
+            copy = put_aside(self.files, self.pending_path, data, self.ids)
+            reason = f"the log ends at seq={last_seq}, so this entry cannot be its next line"
+            damaged = (Damage(self.pending_path, 0, len(data), reason, tail=True, quarantine=copy),)
+        self.files.unlink(self.pending_path)
+        # A torn entry may still be complete on the platter. It must not reappear as the
+        # next line after recovery has returned a log without it.
+        self.files.sync_dir(parent_of(self.pending_path))
+        return damaged
 
 
 def classified(

@@ -22,11 +22,10 @@ class PendingEntry(NamedTuple):
 
     ``lines`` are to be appended, and ``encoded`` are their bytes, line ends included. If the
     entry is ahead of the log, ``missing`` is the gap before it, whose lines were durable when
-    the entry was written, and ``size_bytes`` is the length of the entry.
+    the entry was written.
     """
 
     verdict: PendingVerdict
-    size_bytes: int = 0
     lines: tuple[Line, ...] = ()
     encoded: bytes = b""
     missing: tuple[tuple[int, int], ...] = ()
@@ -55,9 +54,9 @@ def read_pending_entry(
     known = last_seq + 1 - lines[0].seq
     if known < 0:
         missing = ((last_seq + 1, lines[0].seq - 1),)
-        return PendingEntry(PendingVerdict.AHEAD, len(content), missing=missing)
+        return PendingEntry(PendingVerdict.AHEAD, missing=missing)
     encoded = b"".join(content.splitlines(keepends=True)[known:-1])
-    return PendingEntry(PendingVerdict.REPLAYED, 0, tuple(lines[known:]), encoded)
+    return PendingEntry(PendingVerdict.REPLAYED, tuple(lines[known:]), encoded)
 
 
 def _decode(content: bytes, session_id: str, path: str) -> list[Line]:

@@ -121,8 +121,6 @@ PASSES: Final[Mapping[str, Sequence[Piece]]] = {
         ("fsync of a log's directory", DIRECTORY, ("_make_whole",)),
         ("remove a pending entry", "Unlink", ("_dismiss",)),
         ("fsync of its directory", DIRECTORY, ("_dismiss",)),
-        ("move a pending entry aside", "Rename", ("_dismiss", "move_aside")),
-        ("fsync of where it was", DIRECTORY, ("_dismiss", "move_aside")),
     ),
     "apply_logs": (
         ("move a damaged record aside", "Rename", ("examine", "move_aside")),
