@@ -153,12 +153,15 @@ class RootSnapshot(NamedTuple):
         return state.session_id if state else ""
 
     def raw_log(self, path: str) -> bytes | None:
-        """Return the bytes of all segments of a log, or None if there is none."""
+        """Return the bytes of all segments of a log, or None if there is none.
+
+        While an agent is removed, its archive is the log, whatever files are left.
+        """
         session_id = path.split("/")[-2]
         if path == USER_LOG:
             return self.user.log.raw if path in self.files else None
         session = self.sessions.get(session_id)
-        is_there = path in self.files or session_id in self.collected
+        is_there = path in self.files or f"archive/{session_id}.jsonl" in self.files
         return session.state.log.raw if session is not None and is_there else None
 
     @property

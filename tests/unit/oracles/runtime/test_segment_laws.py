@@ -114,6 +114,19 @@ def test_an_archive_beside_a_directory_is_one_with_it() -> None:
     settle(story, files | {f"archive/{session}.jsonl": archive})
 
 
+def test_while_a_directory_is_removed_the_archive_is_its_log() -> None:
+    story = team()
+    shadow, files = story.shadow(), story.files()
+    shadow.settle(shadow.read(files), NOW_NS)
+    record = f"agents/{hexed('worker')}/session.json"
+    left = collected(files, "worker") | {record: files[record]}
+
+    shadow.check(shadow.read(left))
+    del left[f"archive/{hexed('worker')}.jsonl"]
+    with pytest.raises(LostAck, match="a durable log is lost"):
+        shadow.check(shadow.read(left))
+
+
 def comes_back(files: Files) -> Files:
     again = team()
     again.at("worker", "session.created")["identity"] = "another conversation"
