@@ -82,7 +82,7 @@ stale_entry_is_appended = Mutant(
             if lines[-1].seq == last_seq:
                 return PendingEntry(PendingVerdict.STALE)
             if lines[-1].seq < last_seq:
-                return PendingEntry(PendingVerdict.REPLAYED, 0, tuple(lines), content[:-1])
+                return PendingEntry(PendingVerdict.REPLAYED, tuple(lines), content[:-1])
             """,
         ),
     ),

@@ -111,11 +111,11 @@ removed_entry_returns = Mutant(
             # A torn entry may still be complete on the platter. It must not reappear as the
             # next line after recovery has returned a log without it.
             self.files.sync_dir(parent_of(self.pending_path))
-            return ()
+            return damaged
             """,
             """
             self.files.unlink(self.pending_path)
-            return ()
+            return damaged
             """,
         ),
     ),
