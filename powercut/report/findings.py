@@ -16,6 +16,7 @@ from powercut.explorer.harm import Harm
 from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.verdicts import Exploration, Failure
 from powercut.fuzz.action import Json
+from powercut.report.in_place import changed_in_place
 from sim.disk.crash.persistence import POSIX, SCC
 from sim.disk.disk import Disk
 
@@ -131,9 +132,15 @@ def cause_text(cause: Cause) -> str:
 
 
 def repair_lines(diagnosis: Diagnosis) -> Iterator[str]:
-    """Yield the states that still fail when the missing barriers of all findings are inserted."""
+    """Yield the states that still fail when the missing barriers of all findings are inserted.
+
+    If no barrier suffices because a file is changed in place, a line has the remedy.
+    """
+    remedy = _remedy(diagnosis)
     missing = sum(isinstance(cause.gap, Gap) for cause in diagnosis.causes)
     if not missing:
+        if remedy:
+            yield f"repair    {remedy}"
         return
     repaired = diagnosis.repaired.values()
     states = sum(found.states for found in repaired)
@@ -141,12 +148,26 @@ def repair_lines(diagnosis: Diagnosis) -> Iterator[str]:
     barriers = "that fsync" if missing == 1 else f"these {missing} fsyncs"
     how = "" if all(found.exhaustive for found in repaired) else " (sampled)"
     if failed:
+        does, them = ("does", "it") if missing == 1 else ("do", "them")
         yield (
-            f"repair    with {barriers}, {failed:,} of {counted(states, 'state')} fail{how}: "
-            "those that no fsync prevents"
+            f"repair    {barriers} {does} not suffice: {failed:,} of {counted(states, 'state')} "
+            f"still fail with {them}{how}, and no fsync prevents that"
         )
+        if remedy:
+            yield f"          {remedy}"
     else:
         yield f"repair    with {barriers}, none of {counted(states, 'state')} fails{how}"
+
+
+def _remedy(diagnosis: Diagnosis) -> str:
+    """Return what makes a change atomic that is done in place, or ""."""
+    workload = next(iter(diagnosis.explorations.values())).workload
+    path = changed_in_place(workload, diagnosis.causes)
+    if not path:
+        return ""
+    return (
+        f"the changes of {path} are not atomic: write a new file, fsync it, and rename it to {path}"
+    )
 
 
 def crash_lines(exploration: Exploration, failure: Failure) -> Iterator[str]:

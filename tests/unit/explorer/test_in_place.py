@@ -1,0 +1,113 @@
+"""A program that changes a file in place is told that no fsync suffices, and what does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+from oracles.history import History, Known
+from powercut.explorer.diagnosis import diagnose
+from powercut.explorer.explore import judged
+from powercut.explorer.limits import Limits
+from powercut.explorer.recorded_workload import record
+from powercut.report.findings import repair_lines
+from sim.disk.calls.process import Process
+from sim.disk.crash.image import Image
+from sim.disk.crash.persistence import POSIX, SCC, PersistenceModel
+
+REMEDY = "the changes of /f are not atomic: write a new file, fsync it, and rename it to /f"
+
+
+def lines_of(
+    workload: Callable[[Process, History], None],
+    model: PersistenceModel = SCC,
+    check: Callable[[Process, Known], None] | None = None,
+    nested: int = 0,
+) -> list[str]:
+    recorded = record(workload, model, Image.empty())
+    return list(repair_lines(diagnose(judged(recorded, check, [model], Limits(nested=nested)))))
+
+
+def begin(process: Process, ack: History, name: str, data: bytes) -> int:
+    """Create a file in an atomic way, and return a descriptor of it."""
+    descriptor = process.open("/new", os.O_CREAT | os.O_RDWR)
+    process.write(descriptor, data)
+    process.fsync(descriptor)
+    process.rename("/new", name)
+    process.sync()
+    ack({name: data})
+    return descriptor
+
+
+def overwrites(process: Process, ack: History) -> None:
+    descriptor = begin(process, ack, "/f", b"old, old")
+    process.pwrite(descriptor, b"new,", 0)
+    process.pwrite(descriptor, b" new", 4)
+    ack({"/f": b"new, new"})
+
+
+def truncates(process: Process, ack: History) -> None:
+    descriptor = begin(process, ack, "/f", b"old")
+    process.ftruncate(descriptor, 0)
+    process.pwrite(descriptor, b"new", 0)
+    process.fsync(descriptor)
+    ack({"/f": b"new"})
+
+
+def writes_pages(process: Process, ack: History) -> None:
+    descriptor = begin(process, ack, "/f", b"a" * 8192)
+    process.pwrite(descriptor, b"b" * 8192, 0)
+    process.fsync(descriptor)
+    ack({"/f": b"b" * 8192})
+
+
+def writes_a_page(process: Process, ack: History) -> None:
+    descriptor = begin(process, ack, "/f", b"a" * 1024)
+    process.pwrite(descriptor, b"b" * 1024, 0)
+    process.fsync(descriptor)
+    ack({"/f": b"b" * 1024})
+
+
+def changes_two_files(process: Process, ack: History) -> None:
+    begin(process, ack, "/f", b"1")
+    begin(process, ack, "/g", b"1")
+    for name in ("/f", "/g"):
+        descriptor = process.open("/new", os.O_CREAT | os.O_RDWR)
+        process.write(descriptor, b"2")
+        process.fsync(descriptor)
+        process.rename("/new", name)
+    ack({"/f": b"2", "/g": b"2"})
+
+
+def are_equal(process: Process, known: Known) -> None:
+    contents = set()
+    for name in ("/f", "/g"):
+        descriptor = process.open(name, os.O_RDONLY)
+        contents.add(process.read(descriptor, 9))
+        process.close(descriptor)
+    assert len(contents) == 1 or len(known.acknowledged) < 2
+
+
+def test_an_fsync_that_leaves_failing_states_does_not_suffice() -> None:
+    first, second = lines_of(overwrites)
+    assert first == (
+        "repair    that fsync does not suffice: 2 of 16 states still fail with it, and no fsync "
+        "prevents that"
+    )
+    assert second == f"          {REMEDY}"
+
+
+@pytest.mark.parametrize(
+    ("workload", "model"), [(truncates, SCC), (writes_pages, SCC), (writes_a_page, POSIX)]
+)
+def test_a_change_in_place_has_a_remedy_where_no_fsync_is_missing(
+    workload: Callable[[Process, History], None], model: PersistenceModel
+) -> None:
+    assert lines_of(workload, model) == [f"repair    {REMEDY}"]
+
+
+def test_changes_of_two_files_are_not_repaired_by_a_rename() -> None:
+    (line,) = lines_of(changes_two_files, check=are_equal)
+    assert line.endswith(" still fail with it, and no fsync prevents that")
