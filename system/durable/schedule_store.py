@@ -172,7 +172,7 @@ class ScheduleStore:
         if schedule is None:
             return
         counted = schedule._replace(dead_in_row=schedule.dead_in_row + 1)
-        if counted.dead_in_row >= MOST_DEAD and not counted.paused:
+        if counted.dead_in_row >= MOST_DEAD:
             self._pause(transaction, counted, f"{MOST_DEAD} occurrences in a row are DEAD")
         else:
             self._update(transaction, counted)

@@ -244,7 +244,7 @@ class TriggerStore:
             holder = holder_of(transaction, key)
             if holder not in (None, trigger.id):
                 raise AlreadyDecided(f"trigger {trigger_id!r}", f"replaced by {holder!r}")
-            if holder is None and not key.startswith(("scheduled", "legacy:")):
+            if holder is None and not key.startswith("scheduled"):
                 give_key(transaction, producer_of(trigger.source, key), key, trigger.id)
         again = trigger._replace(
             not_before=None, attempts=0, reason=None, resolution=Resolution.RETRIED.value

@@ -153,6 +153,20 @@ def test_a_damaged_trigger_keeps_its_key(bench: Bench) -> None:
     )  # fmt: skip
 
 
+def test_a_chosen_id_whose_trigger_is_damaged_is_taken(bench: Bench) -> None:
+    spec = TriggerSpec("IMMEDIATE", 1, session_id="s")
+    emitted(bench, spec, "mine")
+    bench.do(lambda transaction: transaction.execute("UPDATE triggers SET reason='changed'"))
+    assert emitted(bench, spec, "mine") == Emitted("mine", created=False)
+
+
+def test_triggers_that_superseded_each_other_leave_no_key(bench: Bench) -> None:
+    for number in range(3):
+        last = bench.emit(f"memory:s:{number}", "MEMORY")
+    settle(bench, last)
+    assert bench.do(Transaction.execute, "SELECT key FROM dedup") == []
+
+
 def test_a_damaged_key_is_refused(bench: Bench) -> None:
     bench.emit("immediate:a")
     bench.do(lambda transaction: transaction.execute("UPDATE dedup SET expires_at=1"))

@@ -289,6 +289,15 @@ def test_five_dead_occurrences_in_a_row_pause_a_schedule(bench: Bench) -> None:
     assert waiting(bench) == []
 
 
+def test_a_resumed_schedule_counts_dead_occurrences_anew(bench: Bench) -> None:
+    made(bench)
+    for _ in range(5):
+        die(bench)
+    bench.do(bench.stores.schedules.resume, "a")
+    die(bench)
+    assert (schedule(bench).paused, schedule(bench).dead_in_row) == (False, 1)
+
+
 def test_schedules_end_with_their_session(bench: Bench) -> None:
     made(bench)
     made(bench, "b", session_id=None)

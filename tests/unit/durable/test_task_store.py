@@ -118,6 +118,15 @@ def test_a_task_that_no_boot_advances_is_blocked_with_one_dead_letter(bench: Ben
     assert len(resumed(bench)) == 1
 
 
+def test_a_boot_knows_the_blocked_tasks(bench: Bench) -> None:
+    kept(bench)
+    bench.do(bench.stores.tasks.block, "t", "resuming it has failed")
+    assert bench.stores.tasks.blocked == {"t"}
+    bench.kill()
+    assert [task.task_id for task in bench.do(bench.stores.tasks.open_tasks)] == ["t"]
+    assert bench.stores.tasks.blocked == {"t"}
+
+
 def test_tasks_end_with_their_session(bench: Bench) -> None:
     kept(bench)
     kept(bench, task_id="done", status=TaskStatus.DONE)

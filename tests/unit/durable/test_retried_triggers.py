@@ -1,0 +1,63 @@
+"""Triggers that run again: their times, their keys, their attempts, and claims of another turn."""
+
+from __future__ import annotations
+
+import pytest
+
+from system.durable.errors import FencedOff
+from system.durable.schedule import ScheduleSpec
+from system.durable.state import Transaction
+from tests.unit.durable.durable_bench import Bench
+
+
+def keys(bench: Bench) -> list[object]:
+    return [key for (key,) in bench.do(Transaction.execute, "SELECT key FROM dedup ORDER BY key")]
+
+
+@pytest.mark.parametrize("member", ["epoch", "fence"])
+def test_a_claim_with_another_epoch_or_fence_settles_nothing(bench: Bench, member: str) -> None:
+    claim = bench.claim(bench.emit())
+    later = {member: getattr(claim.trigger, member) + 1}
+    with pytest.raises(FencedOff):
+        bench.do(bench.stores.triggers.ack, claim._replace(trigger=claim.trigger._replace(**later)))
+    bench.do(bench.stores.triggers.ack, claim)
+
+
+def test_a_retried_trigger_is_due_at_its_own_time(bench: Bench) -> None:
+    fire_at = bench.now
+    trigger_id = bench.emit(fire_at=fire_at)
+    bench.do(bench.stores.triggers.fail, bench.claim(trigger_id), "busy")
+    bench.advance(60)
+    bench.do(bench.stores.triggers.fail, bench.claim(trigger_id), "no", retryable=False)
+    assert bench.row(trigger_id).not_before is not None
+
+    bench.do(bench.stores.triggers.retry, trigger_id)
+
+    row = bench.row(trigger_id)
+    assert (row.not_before, row.due_at) == (None, fire_at)
+
+
+def test_a_retried_occurrence_takes_no_key(bench: Bench) -> None:
+    spec = ScheduleSpec("every", "60", session_id="s")
+    bench.do(bench.stores.schedules.create, spec, "a")
+    bench.advance(60)
+    trigger_id = bench.due() or ""
+    bench.do(bench.stores.triggers.fail, bench.claim(trigger_id), "no", retryable=False)
+    before = keys(bench)
+
+    bench.do(bench.stores.triggers.retry, trigger_id)
+
+    assert bench.due() == trigger_id
+    assert keys(bench) == before
+
+
+def test_a_trigger_that_is_routed_again_has_all_its_attempts(bench: Bench) -> None:
+    trigger_id = bench.emit(source="MESSAGE", session=None)
+    bench.do(bench.stores.triggers.route, bench.claim(trigger_id), "s")
+    bench.do(bench.stores.triggers.fail, bench.claim(trigger_id), "busy")
+    assert bench.row(trigger_id).attempts == 1
+
+    bench.do(bench.stores.triggers.end_session, "s")
+
+    row = bench.row(trigger_id)
+    assert (row.status, row.session_id, row.attempts) == ("PENDING", None, 0)
