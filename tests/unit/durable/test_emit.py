@@ -161,8 +161,7 @@ def test_a_chosen_id_whose_trigger_is_damaged_is_taken(bench: Bench) -> None:
 
 
 def test_triggers_that_superseded_each_other_leave_no_key(bench: Bench) -> None:
-    for number in range(3):
-        last = bench.emit(f"memory:s:{number}", "MEMORY")
+    *_, last = [bench.emit(f"memory:s:{number}", "MEMORY") for number in range(3)]
     settle(bench, last)
     assert bench.do(Transaction.execute, "SELECT key FROM dedup") == []
 

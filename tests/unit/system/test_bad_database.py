@@ -135,3 +135,13 @@ def test_a_root_whose_database_another_process_has_open_is_refused() -> None:
     connection.execute("ROLLBACK")
     connection.close()
     assert files_of(room) == before
+
+
+def test_an_agent_whose_row_in_applied_is_damaged_takes_no_turn() -> None:
+    room, _ = closed_root()
+    changed(room, "UPDATE applied SET crc='00000000'")
+    room.open()
+    bob = room.create("Bob")
+    room.say(bob, "hello")
+    assert "table=applied" in room.named("Ada").stopped
+    assert (room.named("Bob").turns, room.named("Bob").stopped) == (1, "")

@@ -51,6 +51,27 @@ def test_a_message_to_an_agent_that_ended_meanwhile_comes_back_as_an_error() -> 
     room.check_no_failures()
 
 
+def test_an_error_that_the_disk_has_refused_comes_after_a_crash() -> None:
+    room, ada, bob = parent_and_child()
+    gate = asyncio.Event()
+    room.provider.hooks["sent"] = gate.wait
+    room.say(ada, play(("send_message", {"to": "Bob", "payload": "hello"})))
+    message_id = sent(room)
+    room.run(room.runtime.terminate(bob))
+    # The line of the turn, those of its messages, then that of the error.
+    room.files.fail("append", log_of(room.session(ada)), errno.ENOSPC, nth=3)
+    gate.set()
+    room.settle()
+    room.say(ada, "a turn before the error is tried again")
+    assert room.shown() == [("text", "a turn before the error is tried again")]
+
+    room.say(ada, "another one, whose line has the watermark")
+    room.reopen()
+    room.settle()
+
+    assert room.shown() == [error(message_id)]
+
+
 def test_a_message_that_was_read_before_its_reader_ended_causes_no_error_after_a_crash() -> None:
     room, ada, bob = parent_and_child()
     room.say(ada, play(("send_message", {"to": "Bob", "payload": "hello"})))

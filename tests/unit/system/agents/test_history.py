@@ -45,6 +45,23 @@ def ended(*returned: str) -> tuple[str, JsonObject]:
     }  # fmt: skip
 
 
+def recorded(turn_id: str, execution_id: str) -> tuple[str, JsonObject]:
+    name, data = started(turn_id)
+    return name, {**data, "execution_id": execution_id, "execution_entry": 1}
+
+
+def failed(turn_id: str) -> tuple[str, JsonObject]:
+    return event.TURN_FAILED, {"turn_id": turn_id, "reason": "no"}
+
+
+def test_the_next_execution_retries_the_last_one_that_was_recorded() -> None:
+    history = folded(recorded("t", "exec-1"), failed("t"), started("u"), failed("u"))
+    assert history.retry_of == "exec-1"
+
+    history = folded(recorded("t", "exec-1"), failed("t"), started("u"), completed("u"))
+    assert history.retry_of is None
+
+
 def test_an_empty_log_is_a_session_of_which_nothing_is_known() -> None:
     history = folded()
 

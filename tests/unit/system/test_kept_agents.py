@@ -1,0 +1,96 @@
+"""Agents that have ended and are not collected: something may still need their files."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+
+from system.collector import CollectionOptions
+from system.runtime import Options
+from tests.unit.system.agents.damage import spoil
+from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.room import Room, log_of
+from tests.unit.system.collected import AFTER_AN_HOUR, HOUR, ended, family
+
+
+def with_eve() -> tuple[Room, str, str]:
+    """Ada, and her children Bob and Eve."""
+    room = Room(AFTER_AN_HOUR)
+    room.open()
+    ada = room.create("Ada")
+    room.say(ada, play(("spawn_agent", {"name": "Bob"}), ("spawn_agent", {"name": "Eve"})))
+    return room, ada, room.named("Bob").agent_id
+
+
+def test_an_agent_whose_log_was_damaged_is_kept_and_so_is_its_parent() -> None:
+    room, ada, bob = family()
+    session_id = room.session(bob)
+    room.kill()
+    spoil(room, session_id, "turn.start")
+    assert list(room.open().report.missing) == [session_id]
+    room.settle(2 * HOUR)
+    assert ended(room, bob) is None
+
+    room.run(room.runtime.terminate(ada))
+    room.settle(2 * HOUR)
+
+    assert {agent.agent_id for agent in room.runtime.view().agents} == {ada, bob}
+
+
+def test_an_agent_whose_message_has_not_arrived_is_kept() -> None:
+    room, _, bob = with_eve()
+    log = log_of(room.named("Eve").session_id)
+    room.files.fail("append", log, errno.ENOSPC, sticky=True)
+    room.say(bob, play(("send_message", {"to": "Eve", "payload": "hello"})))
+    room.run(room.runtime.terminate(bob))
+    room.settle(2 * HOUR)
+    assert ended(room, bob) is None
+
+    room.reopen()
+    room.settle()
+    assert room.shown() == [("text", "hello")]
+    room.settle(2 * HOUR)
+    assert ended(room, bob) is not None
+
+
+def test_an_agent_that_a_turn_may_name_is_kept() -> None:
+    room = Room(Options(collection=CollectionOptions(0)))
+    room.open()
+    ada = room.create("Ada")
+    room.say(ada, play(("spawn_agent", {"name": "Bob"})))
+    bob, gate = room.named("Bob").agent_id, asyncio.Event()
+    room.provider.hooks["sent"] = gate.wait
+    room.say(ada, "a turn that began before the end")
+    room.run(room.runtime.terminate(bob))
+    room.settle(1)
+    assert ended(room, bob) is None
+
+    gate.set()
+    room.settle(2 * HOUR)
+
+    assert ended(room, bob) is not None
+
+
+def test_an_agent_whose_end_was_noticed_is_collected() -> None:
+    room, ada, bob = with_eve()
+    room.say(ada, play(("subscribe", {"name": "Bob"})))
+    room.run(room.runtime.terminate(bob))
+    room.settle()
+    assert [kind for kind, _ in room.shown()] == ["notice"]
+
+    room.settle(2 * HOUR)
+
+    assert ended(room, bob) is not None
+
+
+def test_an_agent_is_kept_until_the_watermark_of_the_others_is_durable() -> None:
+    room, ada, bob = with_eve()
+    room.say(ada, play(("send_message", {"to": "Bob", "payload": "hello"})))
+    room.run(room.runtime.terminate(bob))
+    room.files.fail("append", log_of(room.session(ada)), errno.ENOSPC)
+    room.settle(HOUR + 1)
+    assert ended(room, bob) is None
+
+    room.settle(HOUR + 1)
+
+    assert ended(room, bob) is not None
