@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from threading import Lock
 from typing import Final, TypeGuard
 
 from system.errors import LogStopped
@@ -47,6 +48,8 @@ class WalSegment:
         self._seed = header.crc
         # Their new entries are made durable by the first barrier.
         self._directories = directories
+        self._syncing = Lock()
+        self._failed_sync: OSError | LogStopped | None = None
 
     @classmethod
     def create(
@@ -126,11 +129,22 @@ class WalSegment:
         self.last = sequence
 
     def sync(self) -> None:
-        """Make all entries durable; raises ``OSError`` or ``LogStopped``."""
-        self._file.commit()
-        for directory in self._directories:
-            self._files.sync_dir(directory)
-        self._directories = ()
+        """Make all entries durable; raises ``OSError`` or ``LogStopped``.
+
+        The kernel reports a failure once. So every later call, also one that was made while the
+        failing one ran, raises it again.
+        """
+        with self._syncing:
+            if self._failed_sync is not None:
+                raise self._failed_sync
+            try:
+                self._file.commit()
+                for directory in self._directories:
+                    self._files.sync_dir(directory)
+            except (OSError, LogStopped) as error:
+                self._failed_sync = error
+                raise
+            self._directories = ()
 
     def close(self) -> None:
         """Close the descriptor; durable entries do not depend on it."""

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import pytest
 
+from system.errors import StorageFull
 from system.recording.records.errors import BarrierFailed
 from tests.unit.recording.executions import EVENTS, FAILURE, RESPONSE, run
 from tests.unit.recording.recording_bench import SEGMENT, Bench
@@ -81,6 +82,26 @@ def test_a_full_segment_is_not_finished_while_it_is_synced(bench: Bench) -> None
         assert record.header.replayable_reason == "recording_failure"
         await bench.open()
         assert bench.store.load(execution_id) == record
+
+    run(work())
+
+
+def test_a_refused_write_does_not_hide_a_failed_sync(bench: Bench) -> None:
+    async def work() -> None:
+        workers = held(bench)
+        await bench.open()
+        recorder, _ = bench.started(3)
+        workers.hold_after(1)
+        bench.here.files.fail("fdatasync", SEGMENT, errno.EIO)
+        syncing = asyncio.create_task(recorder.barrier())
+        await workers.is_held.wait()
+        bench.here.files.fail("append", SEGMENT, errno.ENOSPC)
+        with pytest.raises((StorageFull, BarrierFailed)):
+            recorder.record_event(*EVENTS[3])
+        workers.go.set()
+        # The barrier that precedes the end of the segment has proved nothing.
+        with pytest.raises(BarrierFailed):
+            await syncing
 
     run(work())
 
