@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Collection
 from dataclasses import replace
+from itertools import product
 
 from sim.disk.cache.operation import Sync
 from sim.disk.crash.persistence import Coverage, PersistenceModel, SyncedNames
@@ -104,9 +106,55 @@ class Barrier:
         return above
 
     def _add_those_that_come_along(self) -> None:
-        for then in range(len(self.pieces) - 1, -1, -1):
-            if then in self.covered:
-                self.covered |= {first for first in range(then) if self._comes_along(first, then)}
+        before = set[int]()
+        while before != self.covered:
+            before = set(self.covered)
+            for then in range(len(self.pieces) - 1, -1, -1):
+                if then in self.covered:
+                    self.covered |= {
+                        first for first in range(then) if self._comes_along(first, then)
+                    }
+            self.covered |= self._names_of_those_that_made_room()
+
+    def _names_of_those_that_made_room(self) -> set[int]:
+        """Return the later names of files whose place the file of the barrier has, and so on."""
+        synced_names = self.model.synced_names is not SyncedNames.NEVER
+        if self.model.coverage is not Coverage.NEEDS or not synced_names or self._is_directory():
+            return set()
+        found: set[int] = set()
+        names = [
+            (index, piece)
+            for index, piece in enumerate(self.pieces)
+            if index in self.covered and isinstance(piece, Name)
+        ]
+        for (first, a), (then, b) in product(names, names):
+            if first < then and not a.is_directory and self._makes_room(a, then, b):
+                found |= self._names_after(first)
+        return found
+
+    def _names_after(self, index: int) -> set[int]:
+        found: set[int] = set()
+        for later in range(index + 1, len(self.pieces)):
+            piece = self.pieces[later]
+            if not isinstance(piece, Name) or piece.inode != self.pieces[index].inode:
+                continue
+            if piece.gives is not None and names_of_new(
+                self.pieces, piece.gives[0], len(self.pieces)
+            ):
+                break
+            found.add(later)
+        return found
+
+    def _is_directory(self) -> bool:
+        """Return whether the inode of the barrier is a directory."""
+        node = self.platter.get(self.sync.inode)
+        if node is not None:
+            return stat.S_ISDIR(node.mode)
+        return any(
+            isinstance(piece, Creation) and stat.S_ISDIR(piece.mode)
+            for piece in self.pieces
+            if piece.inode == self.sync.inode
+        )
 
     def _comes_along(self, first: int, then: int) -> bool:
         a, b = self.pieces[first], self.pieces[then]
@@ -122,8 +170,13 @@ class Barrier:
             return False
         if a.inode == b.inode:
             return not a.entries.isdisjoint(b.entries)
+        return self._makes_room(a, then, b)
+
+    def _makes_room(self, a: Name, then: int, b: Name) -> bool:
+        """Return whether a rename moved a file away from a durable name that another one kept."""
         return (
-            a.change is Change.RENAME
+            a.inode != b.inode
+            and a.change is Change.RENAME
             and a.takes is not None
             and a.takes == b.gives
             and not self._passing(then, b)
@@ -172,7 +225,7 @@ class Barrier:
         left: list[Piece] = []
         for index, piece in enumerate(self.pieces):
             if index in self.covered:
-                left += self._split_loss(piece)
+                left += self._split_loss(index, piece)
             else:
                 left += self._adapted(index)
         for index in sorted(self.covered):
@@ -200,8 +253,10 @@ class Barrier:
             and piece.gives[0] != self.sync.inode
         )
 
-    def _split_loss(self, piece: Piece) -> list[Piece]:
-        if isinstance(piece, Name) and self._leaves_loss(piece):
+    def _split_loss(self, index: int, piece: Piece) -> list[Piece]:
+        if not isinstance(piece, Name) or not self._leaves_loss(piece):
+            return []
+        if piece.replaced not in self._kept_later(index, piece.gives):
             return [Name(piece.call, piece.replaced, Change.LOSS, takes=piece.gives)]
         return []
 
@@ -225,12 +280,13 @@ class Barrier:
         return [piece]
 
     def _adapted_name(self, index: int, piece: Name) -> list[Piece]:
-        if piece.change is Change.DURABLE_NAME:
+        if piece.gives is None:
             return [] if piece.inode in self._kept_later(index, piece.takes) else [piece]
-        if not self._kept_later(index, piece.gives) - {piece.inode}:
+        kept = self._kept_later(index, piece.gives)
+        if not kept - {piece.inode}:
             return [piece]
         remainder: list[Piece] = []
-        if piece.replaced:
+        if piece.replaced and piece.replaced not in kept:
             remainder.append(Name(piece.call, piece.replaced, Change.LOSS, takes=piece.gives))
         if piece.takes is not None:
             remainder.append(replace(piece, change=Change.OLD_NAME, gives=None, replaced=0))

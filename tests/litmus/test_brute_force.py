@@ -67,6 +67,22 @@ def _trees(unsynced: Unsynced) -> set[Tree]:
 # A name that a file had for a time brings no directory.
 @example(program=[("mkdir", "e"), ("write", "e/g", "A1", 0), ("rename", "e/g", "g"),
                   ("fsync", "g")])  # fmt: skip
+# A file that made room for another has the names that it has by then.
+@example(program=[("rename", "f", "g"), ("write", "f", "A1", 0), ("rename", "g", "h"),
+                  ("fsync", "f")])  # fmt: skip
+@example(program=[("write", "g", "B2", 0), ("fsync", "g"), ("fsync", ""), ("rename", "g", "f"),
+                  ("write", "g", "A1", 0), ("unlink", "f"), ("fsync", "g")])  # fmt: skip
+# A file that has a name again does not lose it by an earlier rename.
+@example(program=[("link", "f", "g"), ("rename", "d/f", "g"), ("rename", "f", "g"), ("fsync", "g")])
+# A link gives a name anew, whatever the name was before.
+@example(program=[("rename", "f", "g"), ("rename", "g", "f"), ("link", "f", "g"),
+                  ("rename", "g", "d/f"), ("fsync", "d/f")])  # fmt: skip
+# Of two files that were replaced, the first returns.
+@example(program=[("write", "g", "B2", 0), ("rename", "g", "d/f"), ("rename", "f", "d/f"),
+                  ("fsync", ""), ("rename", "d/f", "h")])  # fmt: skip
+# A name whose removal is durable does not return.
+@example(program=[("rename", "f", "d/f"), ("write", "f", "A1", 0), ("fsync", "f"),
+                  ("fsync", "d/f"), ("rename", "f", "d/f")])  # fmt: skip
 # The first of three files that had a name returns.
 @example(program=[("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "f"),
                   ("write", "g", "C3", 0), ("rename", "g", "f")])  # fmt: skip

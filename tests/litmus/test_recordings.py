@@ -67,6 +67,7 @@ OVERLOOKING: Final[dict[str, PersistenceModel]] = {
     "B15": replace(BTRFS, rename_parts=RenameParts.NONE),
     "B16": replace(BTRFS, coverage=Coverage.ORDER),
     "B17": replace(BTRFS, data_before_size=DataBeforeSize.NEW_BLOCKS),
+    "B18": replace(BTRFS, coverage=Coverage.ORDER),
     "E1": replace(EXT4_ORDERED, data_before_size=DataBeforeSize.NEW_BLOCKS),
     "E2": replace(EXT4_ORDERED, data_before_size=DataBeforeSize.ALWAYS),
     "J1": replace(EXT4_ORDERED, coverage=Coverage.EVERYTHING),

@@ -34,58 +34,97 @@ def covered(ordering: Ordering, sync: Sync, is_directory: Callable[[int], bool])
     name that its file keeps brings the rename that moved a durable file away from that name.
     Otherwise a name that moved from one directory to another and back would be lost to the
     first of the two moves, or reappear at the place that it left. A name that the file of the
-    barrier had only for a time brings no directories: it does not reach the platter.
+    barrier had only for a time brings no directories: it does not reach the platter. A barrier on
+    a file also brings the later changes of the names of a file that moved away in this way.
     """
     if not sync.inode:
         return (1 << len(ordering.micros)) - 1
     only_needs = ordering.model.coverage is Coverage.NEEDS
+    is_of_file = only_needs and not is_directory(sync.inode)
+    passing = _passing_through(ordering, sync.inode) if is_of_file else set[int]()
+    found, moved_away = _closure(ordering, _asked_for(ordering, sync, passing), passing)
+    if is_of_file and ordering.model.synced_names is not SyncedNames.NEVER:
+        while more := _names_after(ordering, moved_away, is_directory) & ~found:
+            found, moved_away = _closure(ordering, found | more, passing)
+    return found
+
+
+def _closure(ordering: Ordering, asked_for: int, passing: set[int]) -> tuple[int, list[int]]:
+    """Return the pieces that these bring, and the renames that moved a file away from a name."""
+    only_needs = ordering.model.coverage is Coverage.NEEDS
     before = ordering.needs if only_needs else ordering.order
-    passing = set[int]()
-    if only_needs and not is_directory(sync.inode):
-        passing = _passing_through(ordering, sync.inode)
-    found = _asked_for(ordering, sync, passing)
-    later = _Later()
+    found, later, moved_away = asked_for, _Later(), list[int]()
     for index in range(len(ordering.micros) - 1, -1, -1):
         micro = ordering.micros[index]
         named = micro if isinstance(micro, NameChange) else None
-        if found >> index & 1 or (named and _comes_along(ordering, index, named, later)):
+        if named and _has_made_room(ordering, index, named, later):
+            moved_away.append(index)
+            found |= 1 << index
+        if found >> index & 1 or (named and later.has_changed(named)):
             found |= 1 << index
             if index not in passing:
                 found |= before[index]
             if named:
                 later.add(named)
+    return found, moved_away
+
+
+def _names_after(
+    ordering: Ordering, moved_away: list[int], is_directory: Callable[[int], bool]
+) -> int:
+    """Return the later changes of the names of files, up to a name in a new directory."""
+    found = 0
+    for index in moved_away:
+        number = ordering.micros[index].number
+        for later in range(index + 1, len(ordering.micros)):
+            micro = ordering.micros[later]
+            if micro.number != number or not isinstance(micro, NameChange):
+                continue
+            if is_directory(number) or _is_in_new_directory(ordering, micro):
+                break
+            found |= 1 << later
     return found
+
+
+def _is_in_new_directory(ordering: Ordering, micro: NameChange) -> bool:
+    return isinstance(micro, Arrival) and any(ordering.names_of_new(_new_directory(micro)))
 
 
 class _Later:
     """The changes of names that are covered, collected from the last one backwards.
 
-    ``changed`` has the inodes that changed a name. ``kept`` has the names that an inode got
-    and did not lose again.
+    ``kept`` has the names that an inode got and did not lose again, each with the inode that
+    got it last.
     """
 
     def __init__(self) -> None:
-        self.changed: set[tuple[tuple[int, str], int]] = set()
-        self.kept: set[tuple[int, str]] = set()
+        self.kept: dict[tuple[int, str], int] = {}
+        # The inodes that changed a name, and those that lost it.
+        self._changed: set[tuple[tuple[int, str], int]] = set()
         self._lost: set[tuple[tuple[int, str], int]] = set()
 
     def add(self, micro: NameChange) -> None:
         """Add a change that precedes all that were added."""
         names = names_of(micro)
         if isinstance(micro, Arrival) and (names[-1], micro.number) not in self._lost:
-            self.kept.add(names[-1])
+            self.kept.setdefault(names[-1], micro.number)
         if isinstance(micro, Departure):
             self._lost.add((names[0], micro.number))
-        self.changed |= {(name, micro.number) for name in names}
+        self._changed |= {(name, micro.number) for name in names}
+
+    def has_changed(self, micro: NameChange) -> bool:
+        """Return whether the inode of an earlier change has changed one of its names again."""
+        return any((name, micro.number) in self._changed for name in names_of(micro))
 
 
-def _comes_along(ordering: Ordering, index: int, micro: NameChange, later: _Later) -> bool:
-    """Return whether a later change of the same name brings ``micro``, piece ``index``."""
-    if any((name, micro.number) in later.changed for name in names_of(micro)):
-        return True
-    if not isinstance(micro, MoveName) or (micro.directory, micro.name) not in later.kept:
+def _has_made_room(ordering: Ordering, index: int, micro: NameChange, later: _Later) -> bool:
+    """Return whether piece ``index`` moved a file away from a durable name that another kept."""
+    if not isinstance(micro, MoveName):
         return False
-    return _was_durable(ordering, index, (micro.directory, micro.name))
+    name = (micro.directory, micro.name)
+    return later.kept.get(name, micro.number) != micro.number and _was_durable(
+        ordering, index, name
+    )
 
 
 def _was_durable(ordering: Ordering, index: int, name: tuple[int, str]) -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sim.disk.cache.inode_table import InodeTable
 from sim.disk.cache.operation import Sync
-from sim.disk.crash.micro_operation import MicroOperation, UnlinkName
+from sim.disk.crash.micro_operation import Content, MicroOperation, SetSize, UnlinkName
 
 
 class LoggedName(NamedTuple):
@@ -105,21 +105,27 @@ class Notes:
         return b""
 
     def settle(
-        self, sync: Sync, rewritten: set[int], left: Sequence[MicroOperation], table: InodeTable
+        self,
+        sync: Sync,
+        applied: Sequence[MicroOperation],
+        left: Sequence[MicroOperation],
+        table: InodeTable,
     ) -> None:
         """Drop the notes that a barrier ends.
 
-        ``rewritten`` are files whose content it covers, ``left`` the pieces that it leaves.
+        ``applied`` are the pieces that it has put on the platter, ``left`` those that it leaves.
         """
         if not sync.inode:
             self._notes.clear()
             return
+        rewritten = {each.number for each in applied if _is_rewriting(each)}
         losses = {each[1:4] for each in left if isinstance(each, UnlinkName)}
+        lost = {each[1:4] for each in applied if isinstance(each, UnlinkName)}
         self._notes = [
             note
             for note in self._notes
             if (isinstance(note, CoveredName) and note[1:] in losses)
-            or not _ends(note, sync, rewritten, table)
+            or not (note[1:] in lost or _ends(note, sync, rewritten, table))
         ]
 
 
@@ -131,3 +137,10 @@ def _ends(note: Note, sync: Sync, rewritten: set[int], table: InodeTable) -> boo
     holder = table.get(note.directory)
     is_there = holder is not None and holder.entries.get(note.name) == note.number
     return is_there == isinstance(note, CoveredName)
+
+
+def _is_rewriting(micro: MicroOperation) -> bool:
+    """Return whether this is a write to a file, or a truncation of it."""
+    if isinstance(micro, SetSize):
+        return not micro.grows
+    return isinstance(micro, Content)

@@ -74,6 +74,7 @@ class Ordering:
         "_durable_names",
         "_freed",
         "_fresh",
+        "_left_names",
         "_linked",
         "_metadata",
         "_new",
@@ -109,6 +110,7 @@ class Ordering:
         self._linked: dict[tuple[int, int], int] = {}
         self._arrivals: set[tuple[int, Name]] = set()
         self._durable_names: dict[tuple[int, Name], Name] = {}
+        self._left_names: set[tuple[int, Name]] = set()
         self._placed: dict[int, int] = {}
         self._new: set[int] = set()
         self._directory_move = -1
@@ -166,10 +168,7 @@ class Ordering:
 
     def has_moved(self, number: int, name: Name) -> bool:
         """Return whether unsynced renames moved an inode away from its durable name ``name``."""
-        return any(
-            inode == number and durable == name
-            for (inode, _), durable in self._durable_names.items()
-        )
+        return (number, name) in self._left_names
 
     # -- needs -----------------------------------------------------------------------
 
@@ -333,6 +332,8 @@ class Ordering:
             if micro.moved_to and isinstance(linked, LinkName):
                 self._remember_durable(number, *names_of(micro), *names_of(linked))
             return
+        # A link gives the name anew; the parts of a rename remember it when the old name goes.
+        self._durable_names.pop((number, names_of(micro)[-1]), None)
         self._linked[micro.operation, number] = index
         creation = self._creations.get(number)
         if creation is None or self.micros[creation].operation != micro.operation:
@@ -343,11 +344,12 @@ class Ordering:
 
     def _remember_durable(self, number: int, old: Name, new: Name) -> None:
         """Remember the durable name from which unsynced renames have led to ``new``."""
-        durable = self._durable_names.get((number, old))
+        durable = self._durable_names.pop((number, old), None)
         if durable is None and (number, old) not in self._arrivals:
             durable = old
         if durable is not None:
             self._durable_names[number, new] = durable
+            self._left_names.add((number, durable))
 
     def _units_of(self, content: Content) -> Sequence[Unit]:
         """Return the units that a piece writes to: several if the model has whole calls."""

@@ -80,7 +80,8 @@ def split(
         else:
             open_parts[index] = losses
     left, covered = _left_over(ordering, durable, passing, open_parts)
-    return Split(applied, left, [*covered, *notes], allows_more=bool(passing))
+    in_order = sorted((*covered, *notes), key=lambda note: note.operation)
+    return Split(applied, left, in_order, allows_more=bool(passing))
 
 
 def _passing(ordering: Ordering, durable: int) -> set[int]:
@@ -164,9 +165,11 @@ def _left_over(
             parts = _less_cut(micro, cuts[micro.number])
         elif isinstance(micro, Arrival):
             parts = _less_name(micro, names)
-        elif not (isinstance(micro, ForgetName) and _is_back(micro, names)):
+        else:
             parts = (micro,)
         for part in parts:
+            if isinstance(part, UnlinkName | ForgetName) and _is_back(part, names):
+                continue
             if isinstance(part, UnlinkName) and _is_taken(part, names):
                 covered.append(CoveredName(part.operation, part.number, part.directory, part.name))
                 if not part.moved_to:
@@ -180,8 +183,8 @@ def _is_taken(unlink: UnlinkName, names: dict[_Name, int]) -> bool:
     return names.get((unlink.directory, unlink.name), unlink.number) != unlink.number
 
 
-def _is_back(forget: ForgetName, names: dict[_Name, int]) -> bool:
-    return names.get((forget.directory, forget.name)) == forget.number
+def _is_back(removal: UnlinkName | ForgetName, names: dict[_Name, int]) -> bool:
+    return names.get((removal.directory, removal.name)) == removal.number
 
 
 def _less_cut(micro: SetSize | WriteBlock, cut: int) -> Iterator[MicroOperation]:

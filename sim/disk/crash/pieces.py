@@ -234,6 +234,7 @@ def _names(
         yield UnlinkName(number, inode, directory, name)
         return
     covered = earlier.covered_by(inode, directory, name)
+    durable = earlier.durable_name(inode, directory, name)
     if parts is RenameParts.NONE or directory == to_directory or earlier.is_directory(inode):
         yield MoveName(
             number, inode, directory, name, to_directory, to_name, replaced, covered
@@ -243,7 +244,6 @@ def _names(
         yield UnlinkName(number, inode, directory, name, to_directory, covered)
     if covered:
         yield UnlinkName(number, covered, directory, name)
-    durable = earlier.durable_name(inode, directory, name)
     here = {(directory, name), (to_directory, to_name)}
     if parts is RenameParts.SOME and durable is not None and durable not in here:
         yield ForgetName(number, inode, *durable, moved_to=to_directory)

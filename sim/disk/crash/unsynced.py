@@ -21,7 +21,6 @@ from sim.disk.crash.barrier import covered
 from sim.disk.crash.image import Image
 from sim.disk.crash.log_order import LogOrder
 from sim.disk.crash.micro_operation import (
-    Content,
     CreateInode,
     ForgetName,
     MicroOperation,
@@ -234,8 +233,7 @@ class Unsynced:
                 self._note_tail(micro, tails)
             self._make_durable(micro)
         if len(self._notes):
-            rewritten = {micro.number for micro in pieces if _is_rewriting(micro)}
-            self._notes.settle(sync, rewritten, left, self.table)
+            self._notes.settle(sync, pieces, left, self.table)
         for note in (*notes, *(tail for tail in tails.values() if tail.data)):
             self._notes.add(note)
 
@@ -326,13 +324,6 @@ class Unsynced:
 def _is_content(operation: Operation, sync: Sync) -> TypeGuard[_ContentChange]:
     """Return whether this operation changes only content that a barrier covers."""
     return isinstance(operation, _ContentChange) and sync.inode in {0, operation.inode}
-
-
-def _is_rewriting(micro: MicroOperation) -> bool:
-    """Return whether this is a write to a file, or a truncation of it."""
-    if isinstance(micro, SetSize):
-        return not micro.grows
-    return isinstance(micro, Content)
 
 
 def _is_forgotten(micro: MicroOperation, inode: int) -> bool:
