@@ -36,8 +36,7 @@ def check_lines(
     that were read as FAILED or DEAD.
     """
     triggers = {row["id"]: row for row in rows.triggers}
-    handled = {key for state in snapshot.agents.values() for key in state.handled}
-    gone = {*ended, *handled}
+    gone = {*ended, *_settled_by_lines(snapshot, rows)}
     for state in snapshot.judged:
         if state.session_id in snapshot.collected:
             continue
@@ -50,6 +49,17 @@ def check_lines(
                 _check_carried_out(state, turn, triggers, rows, gone)
             else:
                 _check_not_begun(turn, triggers, rows)
+
+
+def _settled_by_lines(snapshot: RootSnapshot, rows: Rows) -> Iterator[str]:
+    """Yield the triggers and schedules that lines have settled, which may have been removed."""
+    for state in snapshot.agents.values():
+        yield from state.handled
+        applied = rows.applied.get(state.session_id, 0)
+        for turn in state.turns.values():
+            if turn.seq <= applied:
+                yield from turn.cancelled
+                yield from turn.unscheduled
 
 
 def check_recovered(snapshot: RootSnapshot, rows: Rows) -> None:
@@ -205,11 +215,7 @@ def _check_carried_out(
         if key not in triggers and key not in gone and not state.ended:
             raise LostAck("a trigger of a line is gone", key=key, **evidence)
     for schedule in turn.scheduled:
-        may_have_ended = (
-            state.ended
-            or schedule.kind == "once"
-            or schedule.schedule_id in {*gone, *turn.unscheduled}
-        )
+        may_have_ended = state.ended or schedule.kind == "once" or schedule.schedule_id in gone
         if schedule.schedule_id not in rows.schedules and not may_have_ended:
             raise LostAck("a schedule of a line is gone", schedule=schedule, **evidence)
     own = {each.schedule_id for other in state.turns.values() for each in other.scheduled}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from oracles.durable.rows import Rows
@@ -78,3 +80,31 @@ def test_a_settled_activity_may_be_removed(status: str, decided_by: str | None) 
 def test_an_activity_without_such_an_outcome_is_never_removed(status: str | None) -> None:
     with pytest.raises(LostAck, match="not in the ledger"):
         _check_removed(None if status is None else {"status": status, "decided_by": None})
+
+
+def _check_reminder(*, is_cancelled: bool, is_carried_out: bool) -> None:
+    """Check a reminder of the boss that ``state.db`` lacks; a later turn may have cancelled it."""
+    story = team()
+    calls: list[Any] = [("remind_me", {"delay_ns": 1, "payload": 0}, {"reminder_id": "r2"})]
+    reminder: Data = {"reminder_id": "r2", "due_ns": NOW_NS + 1, "payload": 0}
+    story.turn("boss", "t4", "r1", calls=calls, reminders=[reminder])
+    applied = ALL
+    if is_cancelled:
+        story.send("m9", "boss", "cancel it")
+        calls = [("cancel_reminder", {"reminder_id": "r2"}, {})]
+        story.turn("boss", "t5", "m9", calls=calls, cancelled=["r2"])
+        snapshot = story.snapshot()
+        turns = snapshot.agents[hexed("a-boss")].turns
+        applied = turns["t5" if is_carried_out else "t4"].seq
+    rows = Rows([], {}, {}, {}, {}, {}, applied={hexed("boss"): applied})
+    check_lines(story.snapshot(), rows, ("r1",))
+
+
+def test_a_reminder_that_a_line_has_cancelled_may_be_removed() -> None:
+    _check_reminder(is_cancelled=True, is_carried_out=True)
+
+
+@pytest.mark.parametrize("is_cancelled", [True, False])
+def test_another_reminder_is_not_removed(is_cancelled: bool) -> None:
+    with pytest.raises(LostAck, match="a trigger of a line is gone"):
+        _check_reminder(is_cancelled=is_cancelled, is_carried_out=False)
