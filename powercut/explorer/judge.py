@@ -42,8 +42,8 @@ FORK: Final = 16
 """The number of calls of a check that take as long as one in a process of its own."""
 
 FEW_STATES: Final = 256
-"""States of a crash point above which ``Engine.AUTO`` tries the lazy engine, if the check is
-called in processes of its own."""
+"""States of a crash point above which ``Engine.AUTO`` tries the lazy engine, if the workload or
+the check is interposed."""
 
 _MOST_ENDINGS: Final = 512
 """Recovered images that are kept: equal images of another history follow soon."""
@@ -93,7 +93,8 @@ class Judge:
         engine = self.limits.engine
         if engine == Engine.LAZY:
             return self._lazily(workload, model) or self._built(workload, model)
-        few = FEW_STATES if engine == Engine.AUTO and self._is_interposed else None
+        is_interposed = bool(workload.root) or self._is_interposed
+        few = FEW_STATES if engine == Engine.AUTO and is_interposed else None
         found = self._built(workload, model, few)
         if engine == Engine.BRUTE or found.exhaustive or found.stopped or not found.safe:
             return found

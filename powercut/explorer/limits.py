@@ -17,8 +17,8 @@ class Engine(StrEnum):
     """None is built: the check decides as much of the disk as it reads. Where that is impossible,
     as ``BRUTE``."""
     AUTO = "auto"
-    """As ``BRUTE``; as ``LAZY`` where that would be a sample without a failure. If the check runs
-    in processes of its own, a crash point with more than 256 states is reason enough."""
+    """As ``BRUTE``; as ``LAZY`` where that would be a sample without a failure. If the workload or
+    the check is interposed, a crash point with more than 256 states is reason enough."""
 
 
 @dataclass(frozen=True, slots=True)
