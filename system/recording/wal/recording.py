@@ -69,7 +69,6 @@ class WalRecording:
         self._pack = pack
         self._are_packs_counted = False
         self._is_checkpoint_damaged = is_checkpoint_damaged
-        # The last replacement of its file raised an exception.
         # The number of finished segments when a checkpoint was refused.
         self._refused_segments = 0
         log.on_doubt = self._lose_entries_in_doubt
