@@ -237,8 +237,10 @@ class _Explorer:
 
     def _is_sampled_in_vain(self) -> bool:
         """Return whether a sample has begun that is not wanted unless an image has failed."""
-        is_sampled = not self._journals.exhaustive
-        return self._ends_at_sample and is_sampled and not self.result.failures
+        if not self._ends_at_sample or self._journals.exhaustive or self.result.failures:
+            return False
+        self._settle_batch()
+        return not self.result.failures
 
     def _is_new(self, key: Key, depth: int) -> bool:
         """Return whether an image must be checked.

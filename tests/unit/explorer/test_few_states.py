@@ -10,11 +10,14 @@ import pytest
 
 from oracles.history import Known
 from powercut.explorer import judge
-from powercut.explorer.explore import explore
+from powercut.explorer.explore import explore, judged
 from powercut.explorer.interposed_check import InterposedCheck
 from powercut.explorer.lazy import lazy_explorer
 from powercut.explorer.limits import Engine, Limits
+from powercut.explorer.recorded_workload import record
 from sim.disk.calls.process import Process
+from sim.disk.crash.image import Image
+from sim.disk.crash.persistence import MODELS
 from sim.disk.crash.undecided.progress import UNLIMITED
 
 LIMITS = Limits(states_per_point=64, samples=8)
@@ -82,6 +85,19 @@ def test_a_failure_among_the_few_states_gives_the_verdict_of_a_sample(calls: lis
     found = explore(_logged, _may_be_missing(_refuses_lines), "posix", LIMITS)
     assert (found.is_lazy, found.how, found.safe) == (False, "sampled", False)
     assert len(calls) > 4
+
+
+def test_a_failure_that_waits_for_its_batch_continues_the_sample(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(judge, "_FIRST_BATCH", 64)
+    model = MODELS["posix"]
+    recorded = record(_logged, model, Image.empty())
+    check = _may_be_missing(_refuses_lines)
+    alone, together = (
+        judged(recorded, check, [model], LIMITS, processes)["posix"].states for processes in (1, 2)
+    )
+    assert alone == together > 4
 
 
 def test_where_the_lazy_engine_gives_up_as_many_states_are_built_as_without_it(
