@@ -48,7 +48,7 @@ class ShadowLog(Generic[E]):
     cut took them, then any prefix of those ``in_flight``.
     """
 
-    __slots__ = ("_begun", "_refused", "acknowledged", "in_flight", "unsynced")
+    __slots__ = ("_begun", "_misplaced", "_refused", "acknowledged", "in_flight", "unsynced")
 
     def __init__(self) -> None:
         self.acknowledged: list[E] = []
@@ -56,6 +56,7 @@ class ShadowLog(Generic[E]):
         self.in_flight: list[E] = []
         self._begun = 0
         self._refused: list[E] = []
+        self._misplaced: list[E] = []
 
     @property
     def settled(self) -> bool:
@@ -77,10 +78,15 @@ class ShadowLog(Generic[E]):
         self.unsynced += self.in_flight
         self.in_flight = []
 
-    def refuse(self) -> None:
-        """Record that the call begun last failed and left none of its entries."""
+    def refuse(self, *, misplaced: bool = False) -> None:
+        """Record that the call begun last failed and left none of its entries.
+
+        They are ``misplaced`` if the drive may have written them to another place: there the call
+        cannot remove them, and the next recovery of the damaged log may find them.
+        """
         kept = len(self.in_flight) - self._begun
-        self._refused += self.in_flight[kept:]
+        refused = self._misplaced if misplaced else self._refused
+        refused += self.in_flight[kept:]
         del self.in_flight[kept:]
 
     def stop(self) -> None:
@@ -112,20 +118,24 @@ class ShadowLog(Generic[E]):
         if not self._is_excused(actual, excused):
             self._match(actual, unsynced_kept=unsynced_kept)
         happened = any(entry in actual for entry in self.unsynced + self.in_flight)
-        self._refused += [entry for entry in self._expected() if entry not in actual]
+        possible = self._expected() + self._misplaced
+        self._refused += [entry for entry in possible if entry not in actual]
         self.acknowledged, self.unsynced, self.in_flight = list(actual), [], []
+        self._misplaced = []
         return happened
 
     def _expected(self) -> list[E]:
         return self.acknowledged + self.unsynced + self.in_flight
 
     def _is_excused(self, actual: Sequence[E], excused: Excused) -> bool:
-        """Return whether ``actual`` has no other fault than missing entries that are excused."""
+        """Return whether ``actual`` has no other fault than entries that are excused."""
         expected = self._expected()
         if excused is Excused.LAST:
             return list(actual) == expected[: len(actual)]
         remaining = iter(expected)
-        return excused is Excused.ANY and all(entry in remaining for entry in actual)
+        return excused is Excused.ANY and all(
+            entry in self._misplaced or entry in remaining for entry in actual
+        )
 
     def _match(self, actual: Sequence[E], *, unsynced_kept: bool) -> None:
         required = len(self.acknowledged) + (len(self.unsynced) if unsynced_kept else 0)

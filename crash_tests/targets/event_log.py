@@ -198,7 +198,7 @@ class EventLogTarget(SystemTarget):
         if isinstance(refused, LogStopped) and not self._stopped:
             self._shadow.stop()
         else:
-            self._shadow.refuse()
+            self._shadow.refuse(misplaced=FaultFamily.MISDIRECTED_WRITE in self._damage)
         return self._refused(refused)
 
     def _refused(self, refused: OSError | StorageError) -> str:

@@ -187,3 +187,25 @@ def _damaged() -> ShadowLog[int]:
     shadow.acknowledge()
     shadow.begin(3)
     return shadow
+
+
+def _misplaced() -> ShadowLog[int]:
+    """Two acknowledged entries; entry 2 was refused, and its write was misdirected."""
+    shadow = _shadow(2, in_flight=1)
+    shadow.refuse(misplaced=True)
+    return shadow
+
+
+def test_a_refused_entry_in_another_place_may_be_found_once_in_a_damaged_log() -> None:
+    shadow = _misplaced()
+    shadow.settle([0, 2], excused=Excused.ANY)
+    assert shadow.acknowledged == [0, 2]
+    shadow = _misplaced()
+    shadow.settle([0, 1], excused=Excused.ANY)
+    with pytest.raises(Resurrected):
+        shadow.settle([0, 1, 2], excused=Excused.ANY)
+
+
+def test_a_log_without_damage_has_no_misplaced_entry() -> None:
+    with pytest.raises(Violation):
+        _misplaced().settle([0, 1, 2])
