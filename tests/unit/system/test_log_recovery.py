@@ -14,6 +14,7 @@ from tests.unit.system.logs import (
     DIRECTORY,
     PATH,
     PENDING,
+    SESSION,
     announced,
     both_framings,
     content,
@@ -133,6 +134,44 @@ def test_a_pending_entry_is_removed_only_when_the_log_is_durable(here: FaultyHos
     removed = here.files.calls.index(f"unlink {PENDING}")
     assert here.files.calls.index(f"fsync {PATH}") < removed
     assert here.files.calls.index(f"sync_dir {DIRECTORY}") < removed
+
+
+def test_an_entry_ahead_of_the_log_is_removed_when_its_copy_is_durable(here: FaultyHost) -> None:
+    entry = announced(encoded(4, "d"))
+    here.write(PATH, content("a"))
+    here.write(PENDING, entry)
+
+    log = opened(here, Framing.PENDING)
+
+    copy = f"{PENDING}.quarantine.1"
+    assert log.report.pending is PendingVerdict.AHEAD
+    assert (here.read(copy), here.names(DIRECTORY)) == (
+        entry, ["events.jsonl", "events.pending.quarantine.1"],
+    )  # fmt: skip
+    calls = here.files.calls
+    temporary = next(call.split()[1] for call in calls if call.startswith("open-create"))
+    steps = [f"fsync {temporary}", f"replace {copy}", f"sync_dir {DIRECTORY}", f"unlink {PENDING}"]
+    assert [call for call in calls if call in steps][-5:] == [*steps, f"sync_dir {DIRECTORY}"]
+
+
+@pytest.mark.parametrize(
+    ("call", "ending", "nth"),
+    [("fsync", ".tmp.00000001", 1), ("replace", ".quarantine.1", 1), ("sync_dir", SESSION, 2)],
+)
+def test_an_entry_ahead_of_the_log_stays_if_its_copy_is_not_durable(
+    here: FaultyHost, call: str, ending: str, nth: int
+) -> None:
+    entry = announced(encoded(4, "d"))
+    here.write(PATH, content("a"))
+    here.write(PENDING, entry)
+    here.files.fail(call, ending, errno.EIO, nth)
+
+    with pytest.raises(OSError, match="Input/output error"):
+        opened(here, Framing.PENDING)
+
+    assert here.read(PENDING) == entry
+    assert opened(here, Framing.PENDING).report.pending is PendingVerdict.AHEAD
+    assert here.names(DIRECTORY) == ["events.jsonl", "events.pending.quarantine.1"]
 
 
 @both_framings
