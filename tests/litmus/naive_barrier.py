@@ -118,8 +118,7 @@ class Barrier:
 
     def _names_of_those_that_made_room(self) -> set[int]:
         """Return the later names of files whose place the file of the barrier has, and so on."""
-        synced_names = self.model.synced_names is not SyncedNames.NEVER
-        if self.model.coverage is not Coverage.NEEDS or not synced_names or self._is_directory():
+        if self.model.coverage is not Coverage.NEEDS or self._is_directory():
             return set()
         found: set[int] = set()
         names = [

@@ -72,6 +72,16 @@ def _trees(unsynced: Unsynced) -> set[Tree]:
                   ("fsync", "f")])  # fmt: skip
 @example(program=[("write", "g", "B2", 0), ("fsync", "g"), ("fsync", ""), ("rename", "g", "f"),
                   ("write", "g", "A1", 0), ("unlink", "f"), ("fsync", "g")])  # fmt: skip
+# So has a file that made room for it, but a directory has not, and not by a barrier on a directory.
+@example(program=[("write", "g", "B2", 0), ("fsync", "g"), ("fsync", ""), ("rename", "g", "h"),
+                  ("rename", "f", "e"), ("rename", "d/f", "f"), ("rename", "e", "g"),
+                  ("rename", "h", "k"), ("fsync", "f")])  # fmt: skip
+@example(program=[("rename", "d", "g"), ("rename", "f", "d"), ("rename", "g", "h"), ("fsync", "d")])
+@example(program=[("rename", "f", "g"), ("rename", "d/f", "f"), ("rename", "g", "h"),
+                  ("fsync", "d")])  # fmt: skip
+# Its name in a new directory stays unsynced.
+@example(program=[("rename", "f", "g"), ("write", "f", "A1", 0), ("mkdir", "e"),
+                  ("rename", "g", "e/g"), ("fsync", "f")])  # fmt: skip
 # A file that has a name again does not lose it by an earlier rename.
 @example(program=[("link", "f", "g"), ("rename", "d/f", "g"), ("rename", "f", "g"), ("fsync", "g")])
 # A link gives a name anew, whatever the name was before.

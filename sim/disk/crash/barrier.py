@@ -43,7 +43,7 @@ def covered(ordering: Ordering, sync: Sync, is_directory: Callable[[int], bool])
     is_of_file = only_needs and not is_directory(sync.inode)
     passing = _passing_through(ordering, sync.inode) if is_of_file else set[int]()
     found, moved_away = _closure(ordering, _asked_for(ordering, sync, passing), passing)
-    if is_of_file and ordering.model.synced_names is not SyncedNames.NEVER:
+    if is_of_file:
         while more := _names_after(ordering, moved_away, is_directory) & ~found:
             found, moved_away = _closure(ordering, found | more, passing)
     return found
