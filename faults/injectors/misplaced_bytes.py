@@ -1,4 +1,4 @@
-"""Misplaced bytes: what reads show after misdirected writes, which the disk itself does not have.
+"""Misplaced bytes: reads show them after misdirected writes; the disk itself has other bytes.
 
 The place of a misdirected write shows the bytes of before, and another sector of the same file
 shows the data. This lasts, over crashes too, until the program writes there again or truncates

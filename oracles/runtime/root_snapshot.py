@@ -155,7 +155,7 @@ class RootSnapshot(NamedTuple):
     def raw_log(self, path: str) -> bytes | None:
         """Return the bytes of all segments of a log, or None if there is none.
 
-        While an agent is removed, its archive is the log, whatever files are left.
+        While the files of an agent are being removed, its archive is its log.
         """
         session_id = path.split("/")[-2]
         if path == USER_LOG:

@@ -131,8 +131,8 @@ class WalSegment:
     def sync(self) -> None:
         """Make all entries durable; raises ``OSError`` or ``LogStopped``.
 
-        The kernel reports a failure once. So every later call, also one that was made while the
-        failing one ran, raises it again.
+        The kernel reports a failure to one call only, so every later call raises it again. A call
+        waits for one that is running.
         """
         with self._syncing:
             if self._failed_sync is not None:
