@@ -83,6 +83,7 @@ class FaultInjector:
         has_clock_rules = any(one.rule.calls is CallKind.CLOCK for one in self._injectors)
         if has_clock_rules and clock is None:
             raise HarnessError(f"fault plan '{self.plan}': a rule on the clock needs a clock")
+        self._misplaced.boot(disk)
         for one in self._injectors:
             one.boot(disk)
         assert disk.descriptor_interposer is None

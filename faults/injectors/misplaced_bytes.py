@@ -1,17 +1,21 @@
 """Misplaced bytes: reads show them after misdirected writes; the disk itself has other bytes.
 
 The place of a misdirected write shows the bytes of before, and another sector of the same file
-shows the data. This lasts, over crashes too, until the program writes there again or truncates
-the file below it. It also lasts when the rule is switched off: no disk puts the data right by
-itself, and a program may have read it and gone on from there.
+shows the data. This lasts, over crashes too, until the program truncates the file below it, or
+writes there again and that is durable. It also lasts when the rule is switched off: no disk puts
+the data right by itself, and a program may have read it and gone on from there.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from sim.disk.cache.operation import Operation, Resize, Write
+from sim.disk.cache.operation import Operation, Resize, Sync, Write
+from sim.disk.disk import Disk
+
+_EVERYTHING: Final = sys.maxsize
 
 
 class Patch(NamedTuple):
@@ -36,14 +40,30 @@ class Patch(NamedTuple):
 class MisplacedBytes:
     """The patches of the files of one disk, by inode; later patches hide earlier ones."""
 
-    __slots__ = ("_patches",)
+    __slots__ = ("_patches", "_replaced")
 
     def __init__(self) -> None:
         self._patches: dict[int, list[Patch]] = {}
+        # Patches that an unsynced write has replaced, each with the bytes in its place.
+        self._replaced: dict[int, list[tuple[Patch, bytes]]] = {}
 
     def __bool__(self) -> bool:
-        """Return whether a read may show a patch."""
-        return bool(self._patches)
+        """Return whether a read may show a patch, now or after a power cut."""
+        return bool(self._patches or self._replaced)
+
+    def boot(self, disk: Disk) -> None:
+        """Begin a lifetime; patches return whose replacement the disk has lost."""
+        for inode, replaced in self._replaced.items():
+            found = disk.cache.get(inode)
+            returning = [
+                patch
+                for patch, data in replaced
+                if found is not None
+                and found.read(patch.start, len(data)).ljust(len(data), b"\0") != data
+            ]
+            if returning:
+                self._patches[inode] = [*returning, *self._patches.get(inode, ())]
+        self._replaced.clear()
 
     def add(self, inode: int, patch: Patch) -> None:
         """Show a patch over the content of a file."""
@@ -66,12 +86,25 @@ class MisplacedBytes:
         """Remove the patches that a write or a truncation has replaced."""
         match operation:
             case Write(inode=inode, offset=offset, data=data):
-                self._remove(inode, offset, offset + len(data))
-            case Resize(inode=inode, size=size, size_before=before):
-                self._remove(inode, size, max(size, before))
+                self._replace(inode, offset, data)
+            case Resize(inode=inode, size=size, size_before=before) if size < before:
+                self._replace(inode, size, b"")
+            case Sync(inode=0):
+                self._replaced.clear()
+            case Sync(inode=inode):
+                self._replaced.pop(inode, None)
 
-    def _remove(self, inode: int, start: int, end: int) -> None:
-        patches = self._patches.pop(inode, ())
-        left = [piece for patch in patches for piece in patch.without(start, end)]
+    def _replace(self, inode: int, start: int, data: bytes) -> None:
+        """Remove what patches show in the place of ``data``, or from ``start`` on without data."""
+        end, left = start + len(data) if data else _EVERYTHING, list[Patch]()
+        for patch in self._patches.pop(inode, ()):
+            left += patch.without(start, end)
+            first, last = max(start, patch.start), min(end, patch.end)
+            if data and first < last:
+                hidden = Patch(first, patch.data[first - patch.start : last - patch.start])
+                new = data[first - start : last - start]
+                self._replaced.setdefault(inode, []).append((hidden, new))
+        if not data:
+            self._replaced.pop(inode, None)
         if left:
             self._patches[inode] = left

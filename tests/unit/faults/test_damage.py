@@ -7,6 +7,7 @@ import os
 import pytest
 
 from faults.injectors.misplaced_bytes import Patch
+from sim.disk.crash.survivor_set import SurvivorSet
 from tests.unit.faults.faulty_disk import booted, faulty_disk
 
 _CONTENT = bytes(range(256)) * 8
@@ -95,6 +96,22 @@ def test_misdirection_survives_a_crash_and_ends_where_the_program_writes_again()
     assert again.process.pread(descriptor, 6, 1024) == b"SBB\0\0\0"
     again.process.pwrite(descriptor, b"THIRD.", 600)
     assert again.process.pread(descriptor, 6, 600) == b"THIRD."
+
+
+@pytest.mark.parametrize("is_durable", [True, False])
+def test_misplaced_bytes_return_if_the_disk_loses_what_replaced_them(is_durable: bool) -> None:
+    faulty = faulty_disk("write * #1 misdirected:2", {"/f": b"a" * 1536})
+    descriptor = faulty.opened("/f")
+    faulty.process.pwrite(descriptor, b"SECOND", 600)
+    faulty.process.fsync(descriptor)
+    faulty.process.pwrite(descriptor, b"BB", 1025)
+    if is_durable:
+        faulty.process.fsync(descriptor)
+    assert faulty.process.pread(descriptor, 6, 1024) == b"SBBOND"
+    everything = tuple(range(len(faulty.disk.unsynced().micros)))
+    again = booted(faulty.faults, faulty.disk.power_cut(SurvivorSet(everything)))
+    expected = b"SBBOND" if is_durable else b"SECOND"
+    assert again.process.pread(again.opened("/f"), 6, 1024) == expected
 
 
 def test_a_misdirected_write_that_a_later_rule_refuses_changes_nothing() -> None:
