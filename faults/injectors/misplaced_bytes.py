@@ -104,7 +104,8 @@ class MisplacedBytes:
                 hidden = Patch(first, patch.data[first - patch.start : last - patch.start])
                 new = data[first - start : last - start]
                 self._replaced.setdefault(inode, []).append((hidden, new))
-        if not data:
-            self._replaced.pop(inode, None)
+        if not data and inode in self._replaced:
+            cut = self._replaced[inode]
+            self._replaced[inode] = [each for each in cut if each[0].end <= start]
         if left:
             self._patches[inode] = left

@@ -36,12 +36,13 @@ def check_lines(
     that were read as FAILED or DEAD.
     """
     triggers = {row["id"]: row for row in rows.triggers}
-    gone = {*ended, *_settled_by_lines(snapshot, rows)}
+    handled = {key for state in snapshot.agents.values() for key in state.handled}
     for state in snapshot.judged:
         if state.session_id in snapshot.collected:
             continue
         applied = rows.applied.get(state.session_id, 0)
         turns = [turn for turn in state.turns.values() if turn.demands_state]
+        gone = {*ended, *handled, *_settled_by(turns, applied)}
         _check_tasks(state, turns, applied, rows, stopped_keys)
         _check_activities(state, turns, applied, rows, ended)
         for turn in turns:
@@ -51,15 +52,12 @@ def check_lines(
                 _check_not_begun(turn, triggers, rows)
 
 
-def _settled_by_lines(snapshot: RootSnapshot, rows: Rows) -> Iterator[str]:
-    """Yield the triggers and schedules that lines have settled, which may have been removed."""
-    for state in snapshot.agents.values():
-        yield from state.handled
-        applied = rows.applied.get(state.session_id, 0)
-        for turn in state.turns.values():
-            if turn.seq <= applied:
-                yield from turn.cancelled
-                yield from turn.unscheduled
+def _settled_by(turns: list[TurnRecord], applied: int) -> Iterator[str]:
+    """Yield the own triggers and schedules that an agent has ended, which may have been removed."""
+    for turn in turns:
+        if turn.seq <= applied:
+            yield from turn.cancelled
+            yield from turn.unscheduled
 
 
 def check_recovered(snapshot: RootSnapshot, rows: Rows) -> None:
