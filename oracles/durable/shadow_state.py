@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count
 from types import MappingProxyType
 from typing import Final
 
@@ -274,7 +275,9 @@ class State:
             )
             if task.status == "ACTIVE" and not is_woken:
                 key = f"resume:{task_id}"
-                name = f"{key} #{sum(each.key == key for each in state.triggers.values())}"
+                # Of several with this key, any may have been removed.
+                names = (f"{key} #{number}" for number in count())
+                name = next(each for each in names if each not in state.triggers)
                 trigger = ExpectedTrigger(key, task.session, now, 5, None, spread_s)
                 state = state.emitted(name, trigger, now)
         return state
