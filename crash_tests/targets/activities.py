@@ -16,7 +16,6 @@ from crash_tests.targets.durable_store import SECOND_NS, DurableStore
 from crash_tests.targets.system_target import COMMON_MARKS
 from oracles.durable.marks import CRASHED_EFFECT, DECIDED, REPEATED_KEY, UNCERTAIN
 from oracles.durable.rows import Rows
-from oracles.durable.violations import RepeatedEffect
 from oracles.marks import STALE_TEMPORARY_SWEPT
 from oracles.violation import Starved
 from powercut.fuzz.action import ActionKind, Arguments
@@ -215,8 +214,6 @@ class ActivitiesTarget(DurableStore):
         self.by_end.clear()
         for key, row in rows.activities.items():
             effects, is_decided = self._ledger.effects[key], key in self._decided
-            if row["provider_dedup"] and effects > 1:
-                raise RepeatedEffect("a key was performed twice", key=key, effects=effects)
             self.by_end[row["action"], row["status"], is_decided, effects] += 1
 
     def _until_done(self) -> bool:

@@ -18,7 +18,7 @@ class Engine(StrEnum):
     as ``BRUTE``."""
     AUTO = "auto"
     """As ``BRUTE``; as ``LAZY`` where that would be a sample without a failure. If the workload or
-    the check is interposed, a crash point with more than 256 states is reason enough."""
+    the check is interposed, ``LAZY`` is tried when a crash point has more than 256 states."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ class Truncation(Enum):
     ZEROS_APART = "zeros apart"
     """The same without an order between zeros and size."""
     FREED_LATER = "freed later"
-    """The size, then the freeing and the zeros; nothing waits."""
+    """The size; then the freeing and the zeros, which need it; nothing else waits."""
     APART = "apart"
     """The zeros; the size, then the freeing; nothing waits."""
 

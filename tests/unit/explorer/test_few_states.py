@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from oracles.history import Known
+from oracles.history import History, Known
 from powercut.explorer import judge
 from powercut.explorer.explore import explore, judged
 from powercut.explorer.interposed_check import InterposedCheck
+from powercut.explorer.journals import Journals
 from powercut.explorer.lazy import lazy_explorer
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import record
@@ -79,6 +81,25 @@ def test_a_point_with_more_states_is_decided_lazily(calls: list[Known]) -> None:
     found = explore(_logged, _may_be_missing(_reads_the_size), "posix", LIMITS)
     assert (found.is_lazy, found.how, found.safe) == (True, "exhaustive", True)
     assert 0 < len(calls) < LIMITS.states_per_point
+
+
+def test_a_workload_without_a_check_builds_few_images_as_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The default check takes a process, and only the workload is interposed."""
+    asked: list[int] = []
+
+    class Counted(Journals):
+        def __init__(self, history: History, limits: Limits, *others: Any) -> None:
+            asked.append(limits.states_per_point)
+            super().__init__(history, limits, *others)
+
+    def saved(ack: Callable[[object], None]) -> None:
+        _logged(lambda _: ack({"log": b"x" * 200 + b"\n"}))
+
+    monkeypatch.setattr(judge, "Journals", Counted)
+    explore(saved, None, "posix", LIMITS)
+    assert asked[0] == 4
 
 
 def test_a_failure_among_the_few_states_gives_the_verdict_of_a_sample(calls: list[Known]) -> None:

@@ -1,4 +1,4 @@
-"""A program that changes a file in place is told that no fsync suffices, and what does."""
+"""For a program that changes a file in place, the report says that no fsync suffices."""
 
 from __future__ import annotations
 

@@ -126,8 +126,8 @@ def test_slow_checks_end_soon(engine: Engine, processes: int) -> None:
 
     limits, begin = Limits(engine=engine), time.monotonic()
     verdicts = judged(recorded(), check, [POSIX], limits, processes, over_after(1.0))
-    # The check that runs at the end, and some time for a slow machine.
-    assert time.monotonic() - begin < 1.0 + SLEEP_S + 1.5
+    # The check that runs at the end, and five seconds for a slow machine; 64 checks take longer.
+    assert time.monotonic() - begin < 1.0 + SLEEP_S + 5.0
     found = verdicts["posix"]
     assert found.how == "stopped"
     # At most those for which there was time; the first ones have been checked.

@@ -122,7 +122,7 @@ def test_an_abandoned_segment_is_closed_after_its_sync(bench: Bench) -> None:
         workers.go.set()
         with pytest.raises(BarrierFailed):
             await syncing
-        # Another descriptor would not hear of an earlier failure.
+        # The kernel reports a failure only to descriptors that were open at the time.
         calls = [each for each in bench.here.files.calls if each.endswith(SEGMENT)]
         assert calls == [f"fdatasync wal/{SEGMENT}", f"close wal/{SEGMENT}"]
 
