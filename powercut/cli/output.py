@@ -14,6 +14,7 @@ from rich.console import Console
 
 from powercut.cli.usage import UsageMistake
 from powercut.fuzz.action import Json
+from powercut.fuzz.reproducer import write_durably
 
 SCHEMA: Final = 1
 _COLUMNS: Final = 110
@@ -42,13 +43,13 @@ def console_beside(json_out: str | None) -> Console:
 
 
 def write_json(out: str, members: Mapping[str, Json]) -> None:
-    """Write one object with a ``schema`` number; ``UsageMistake`` if the file cannot be written."""
+    """Write one object with a ``schema`` number, or raise ``UsageMistake`` and leave the file."""
     text = json.dumps({"schema": SCHEMA, **members}, indent=1)
     if out == "-":
         click.echo(text)
         return
     try:
-        Path(out).write_text(text + "\n", encoding="ascii")
+        write_durably(Path(out), f"{text}\n".encode("ascii"))
     except OSError as refused:
         raise UsageMistake(f"cannot write --json {out}: {refused.strerror}") from None
 

@@ -89,13 +89,10 @@ def must_take_json(out: str) -> None:
         raise UsageMistake(f"cannot write --json {out}: permission denied")
     if not path.parent.is_dir():
         raise UsageMistake(f"cannot write --json {out}: there is no directory {path.parent}")
-    if not path.exists():
-        _must_create_files_beside(path)
-
-
-def _must_create_files_beside(path: Path) -> None:
+    if path.exists() and not path.is_file():
+        return
     try:
-        with TemporaryFile(dir=path.parent):
+        with TemporaryFile(dir=path.resolve().parent):
             pass
     except OSError as refused:
-        raise UsageMistake(f"cannot write --json {path}: {refused.strerror}") from None
+        raise UsageMistake(f"cannot write --json {out}: {refused.strerror}") from None

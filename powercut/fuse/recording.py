@@ -88,11 +88,7 @@ def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
 
     A failure leaves the file as it was. A pipe or a device gets the bytes themselves.
     """
-    file = Path(path).resolve()
-    if file.exists() and not file.is_file():
-        file.write_bytes(_encoded(recording))
-    else:
-        write_durably(file, _encoded(recording))
+    write_durably(Path(path), _encoded(recording))
 
 
 def _encoded(recording: Recording) -> bytes:

@@ -168,7 +168,15 @@ def write_reproducer(
 
 
 def write_durably(path: Path, data: bytes) -> None:
-    """Create or replace a file so that it survives a power cut; a failure leaves the old one."""
+    """Create or replace a file so that it survives a power cut; raises ``OSError``.
+
+    A failure leaves the old file. A symbolic link keeps its place, and a pipe or a device gets
+    the bytes themselves.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+        return
     temporary = path.with_name(f"{path.name}.tmp")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -136,10 +136,12 @@ def test_runs_end_earlier_if_there_is_a_failure_to_reduce() -> None:
 
 
 def test_full_disk_prints_the_reproducer_that_it_refuses() -> None:
+    Path("out.json").write_text("of an earlier campaign", encoding="ascii")
     with full_disk():
         result = powercut(*FAILING, "--json", "out.json")
     assert result.exit_code == ExitCode.VIOLATION
     assert "cannot write --json out.json: File too large" in result.stderr
+    assert Path("out.json").read_text(encoding="ascii") == "of an earlier campaign"
     assert list(FAILURES.iterdir()) == []
     lines = result.stdout.splitlines()
     place = max(number for number, line in enumerate(lines) if "File too large" in line)
