@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from system.durable.producers import ONE_TIME, RECURRING
 from system.durable.recurrence import ScheduleKind
 from system.durable.table import Table
 from system.ports import Json
@@ -55,8 +56,8 @@ class Schedule(NamedTuple):
     def key_of(self, nominal: int) -> str:
         """Return the dedup key of an occurrence."""
         if self.is_once:
-            return f"scheduled-once:{self.schedule_id}"
-        return f"scheduled:{self.schedule_id}:{nominal}"
+            return f"{ONE_TIME.prefix}:{self.schedule_id}"
+        return f"{RECURRING.prefix}:{self.schedule_id}:{nominal}"
 
 
 SCHEDULES: Final = Table("schedules", Schedule)
@@ -91,6 +92,5 @@ class Occurrence(NamedTuple):
 
 def schedule_id_of(key: str | None) -> str | None:
     """Return the id of the schedule to which a dedup key belongs, or None."""
-    if key is None or not key.startswith(("scheduled:", "scheduled-once:")):
-        return None
-    return key.split(":")[1]
+    prefix, _, parts = (key or "").partition(":")
+    return parts.partition(":")[0] if prefix in (RECURRING.prefix, ONE_TIME.prefix) else None

@@ -7,6 +7,7 @@ from typing import Final
 
 from system.durable.emitter import Emitter, checked_payload
 from system.durable.errors import BadTask, RowDamaged, StaleCheckpoint
+from system.durable.producers import RESUME
 from system.durable.state import Transaction
 from system.durable.task import (
     FINAL,
@@ -89,7 +90,7 @@ class TaskStore:
                 {"task_id": task.task_id, "last_seq": task.last_seq,
                  "age_s": max(0, round(transaction.now - task.updated_at))},
                 session_id=task.session_id,
-                key=f"resume:{task.task_id}",
+                key=f"{RESUME.prefix}:{task.task_id}",
             )  # fmt: skip
             emitted.append(self._emitter.emit(transaction, spec).trigger_id)
         return emitted

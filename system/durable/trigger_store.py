@@ -13,8 +13,9 @@ from system.durable.back_off import LONGEST_PAUSE_NS, MOST_ATTEMPTS, pause_ns
 from system.durable.dedup import give_key, holder_of, release_keys
 from system.durable.emitter import Emitter, done
 from system.durable.errors import AlreadyDecided, FencedOff, RowDamaged, UnknownTrigger
-from system.durable.producers import RESUME, producer_of
+from system.durable.producers import REMINDER, RESUME, producer_of
 from system.durable.report import ReportStore
+from system.durable.schedule import schedule_id_of
 from system.durable.schedule_store import ScheduleStore
 from system.durable.seconds import SECOND_NS, nanoseconds_of, reached_at, seconds_of
 from system.durable.state import Transaction
@@ -211,7 +212,7 @@ class TriggerStore:
             if trigger.routed:
                 again = trigger._replace(session_id=None, routed=False, attempts=0)
                 self._wait(transaction, again)
-            elif (trigger.dedup_key or "").startswith("reminder:"):
+            elif (trigger.dedup_key or "").startswith(f"{REMINDER.prefix}:"):
                 self._settle(transaction, trigger, Resolution.SUPERSEDED)
             else:
                 self._stop(transaction, trigger, TriggerStatus.FAILED, "its session has ended")
@@ -244,7 +245,7 @@ class TriggerStore:
             holder = holder_of(transaction, key)
             if holder not in (None, trigger.id):
                 raise AlreadyDecided(f"trigger {trigger_id!r}", f"replaced by {holder!r}")
-            if holder is None and not key.startswith("scheduled"):
+            if holder is None and schedule_id_of(key) is None:
                 give_key(transaction, producer_of(trigger.source, key), key, trigger.id)
         again = trigger._replace(
             not_before=None, attempts=0, reason=None, resolution=Resolution.RETRIED.value

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -17,11 +19,11 @@ from system.durable.producers import PRODUCERS, Producer
 from system.durable.recurrence import ScheduleKind
 from system.durable.schedule import CatchUp
 from system.durable.state import Transaction
-from system.durable.trigger import Claim, TriggerStatus
+from system.durable.trigger import Claim, TriggerSource, TriggerStatus
 from system.durable.trigger_store import TriggerStore
-from system.errors import RuntimeRefused
+from system.errors import RuntimeRefused, StorageError
 from tests.meta.page_tables import quoted, table_rows
-from tests.meta.source_tree import ROOT
+from tests.meta.source_tree import ROOT, name_of, python_files, tree_of
 from tests.unit.durable.durable_bench import Bench
 from tests.unit.durable.test_activity_store import KEY, attempt, intend, record, resolve
 from tests.unit.durable.test_report_store import dead
@@ -44,6 +46,18 @@ def shown(producer: Producer) -> list[str]:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("path", [*python_files("system")], ids=name_of)
+def test_sources_and_forms_of_keys_are_written_in_one_place(path: Path) -> None:
+    forms = tuple(f"{producer.prefix}:" for producer in PRODUCERS)
+    texts = [each.value for each in ast.walk(tree_of(path)) if isinstance(each, ast.Constant)]
+    found = [
+        text
+        for text in texts
+        if isinstance(text, str) and (text in set(TriggerSource) or text.startswith(forms))
+    ]
+    assert found == (list(TriggerSource) if name_of(path) == "system/durable/trigger.py" else [])
+
+
 def test_the_legacy_types() -> None:
     rows = {name: row[0] for row in table("source") for name in quoted(row[7])}
     assert rows == {name: str(source) for name, source in LEGACY_TYPES}
@@ -62,9 +76,16 @@ def test_the_states_of_activities() -> None:
 
 
 def test_the_errors() -> None:
-    for row in table("failure"):
-        [name] = quoted(row[1])
-        assert hasattr(system.durable.errors, name) or hasattr(system.errors, name), name
+    own = {
+        name
+        for name, error in vars(system.durable.errors).items()
+        if isinstance(error, type)
+        and issubclass(error, StorageError)
+        and error.__module__ == system.durable.errors.__name__
+    }
+    shared = {"StorageFull", "RootInUse", "NewerFormat"}
+    assert {quoted(row[1])[0] for row in table("failure")} == own | shared
+    assert all(hasattr(system.errors, name) for name in shared)
 
 
 def test_the_reports(bench: Bench) -> None:
