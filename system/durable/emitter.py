@@ -6,6 +6,7 @@ import re
 from typing import Final, NamedTuple
 
 from system.durable.dedup import give_key, holder_of, pass_key, release_keys, take_key
+from system.durable.ended import ended_session
 from system.durable.errors import BadTrigger, NoRecipient, NotAnOccurrence, RowDamaged
 from system.durable.producers import (
     ONE_TIME,
@@ -180,13 +181,17 @@ class Emitter:
         transaction.after_commit(lambda: self._queue.add(trigger, number))
         return Emitted(trigger.id, created=True)
 
-    def with_recipient(self, trigger: Trigger) -> Trigger:
+    def with_recipient(self, transaction: Transaction, trigger: Trigger) -> Trigger:
         """Return a trigger that can wait; if its session has ended, a routed one is routed again.
 
-        Raises ``NoRecipient`` if its session has ended.
+        Raises ``NoRecipient`` if its session has ended, also if it was collected, or
+        ``RowDamaged``.
         """
         session_id = trigger.session_id
-        if session_id is None or self._sessions.status(session_id) is not SessionStatus.ENDED:
+        if session_id is None or not (
+            self._sessions.status(session_id) is SessionStatus.ENDED
+            or ended_session(transaction, session_id) is not None
+        ):
             return trigger
         if not trigger.routed:
             raise NoRecipient(session_id, f"it is {SessionStatus.ENDED}")

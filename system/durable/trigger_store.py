@@ -239,7 +239,9 @@ class TriggerStore:
         Raises ``UnknownTrigger``, ``AlreadyDecided`` (also if a newer trigger holds its key),
         ``NoRecipient`` if its session has ended, or ``RowDamaged``.
         """
-        trigger = self._emitter.with_recipient(self._undecided(transaction, trigger_id))
+        trigger = self._emitter.with_recipient(
+            transaction, self._undecided(transaction, trigger_id)
+        )
         key = trigger.dedup_key
         if key is not None:
             holder = holder_of(transaction, key)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from system.durable.errors import FencedOff
+from system.durable.ended import Ended, insert_ended
+from system.durable.errors import FencedOff, NoRecipient
 from system.durable.schedule import ScheduleSpec
 from system.durable.state import Transaction
+from system.durable.trigger import SessionStatus
 from tests.unit.durable.durable_bench import Bench
 
 
@@ -61,3 +63,28 @@ def test_a_trigger_that_is_routed_again_has_all_its_attempts(bench: Bench) -> No
 
     row = bench.row(trigger_id)
     assert (row.status, row.session_id, row.attempts) == ("PENDING", None, 0)
+
+
+def collect(bench: Bench, session_id: str) -> None:
+    """Collect an agent: its session is unknown, and has a row."""
+    bench.sessions.states[session_id] = SessionStatus.UNKNOWN
+    row = Ended("a" * 32, session_id, "Bob", None, None, "operator", 1.0, None)
+    bench.do(insert_ended, [row])
+
+
+def test_a_trigger_whose_session_was_collected_is_not_retried(bench: Bench) -> None:
+    trigger_id = bench.emit()
+    bench.do(bench.stores.triggers.fail, bench.claim(trigger_id), "no", retryable=False)
+    collect(bench, "s")
+    with pytest.raises(NoRecipient, match="ended"):
+        bench.do(bench.stores.triggers.retry, trigger_id)
+    assert bench.row(trigger_id).status == "FAILED"
+
+
+def test_a_routed_trigger_whose_session_was_collected_is_routed_again(bench: Bench) -> None:
+    trigger_id = bench.emit(source="MESSAGE", session=None)
+    bench.do(bench.stores.triggers.route, bench.claim(trigger_id), "s")
+    bench.do(bench.stores.triggers.fail, bench.claim(trigger_id), "no", retryable=False)
+    collect(bench, "s")
+    bench.do(bench.stores.triggers.retry, trigger_id)
+    assert (bench.row(trigger_id).session_id, bench.due(None)) == (None, trigger_id)
