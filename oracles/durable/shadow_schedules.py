@@ -51,7 +51,9 @@ def _followed(state: State, name: str, now: float) -> tuple[State, int, bool]:
     if schedule is None or (schedule.last is not None and schedule.last >= nominal):
         return state, trigger.missed, False
     assert trigger.key is not None
-    state = state.without_keys(trigger.key)
+    if not schedule.is_once:
+        # From now on ``last`` refuses the occurrence; nothing else refuses a second one-time run.
+        state = state.without_keys(trigger.key)
     is_skipped = schedule.catch_up == "skip" and now - nominal > LATE_S
     missed, last = 0, nominal
     if is_skipped:

@@ -73,7 +73,7 @@ class ScheduleStore:
             raise BadSchedule(
                 f"schedule_id={schedule_id!r:.100} is not an id of letters and digits"
             )
-        elif SCHEDULES.read(transaction, schedule_id) is not None:
+        elif _is_taken(transaction, schedule_id):
             return Scheduled(schedule_id, created=False)
         schedule = self._checked(transaction, spec, schedule_id)
         nominal = self._first(transaction, schedule)
@@ -144,13 +144,14 @@ class ScheduleStore:
         nominal = round(trigger.fire_at)
         if schedule is None or (schedule.last_nominal or 0) >= nominal:
             return Occurrence(trigger.missed, skipped=False)
-        DEDUP.delete(transaction, schedule.key_of(nominal))
         now, late_ns = transaction.now_ns // SECOND_NS, transaction.now_ns - nominal * SECOND_NS
         skipped = schedule.catch_up is CatchUp.SKIP and late_ns > LATE_S * SECOND_NS
         if schedule.is_once:
             ended = schedule._replace(last_nominal=nominal, next_fire_at=None)
             self._update(transaction, _ended(ended, transaction.now))
             return Occurrence(0, skipped)
+        # From now on ``last_nominal`` refuses the occurrence.
+        DEDUP.delete(transaction, schedule.key_of(nominal))
         times, missed, last = self._times(schedule), 0, nominal
         if skipped:
             last = max(nominal, times.last((transaction.now_ns - 1) // SECOND_NS - LATE_S))
@@ -253,6 +254,13 @@ class ScheduleStore:
 
     def _update(self, transaction: Transaction, schedule: Schedule) -> None:
         SCHEDULES.update(transaction, schedule._replace(updated_at=transaction.now))
+
+
+def _is_taken(transaction: Transaction, schedule_id: str) -> bool:
+    """Return whether there is a schedule with this id, or was one of kind ``once`` that has run."""
+    if SCHEDULES.read(transaction, schedule_id) is not None:
+        return True
+    return DEDUP.read(transaction, f"{ONE_TIME.prefix}:{schedule_id}") is not None
 
 
 def check_schedule(spec: ScheduleSpec, zones: Zones, now_ns: int) -> None:
