@@ -1,12 +1,16 @@
-"""The operator's calls about existing triggers: lists, and the decisions of a person."""
+"""The operator's calls about triggers: lists, the decisions of a person, and an import."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from system.agents.orchestrator import Orchestrator
 from system.durable.errors import RowDamaged, UnknownTrigger
+from system.durable.legacy import Imported, import_legacy
 from system.durable.stores import Stores
 from system.durable.trigger import Trigger
 from system.operator_calls import OperatorCalls, uncancellable
+from system.ports import Json
 
 
 class TriggerCalls:
@@ -36,6 +40,19 @@ class TriggerCalls:
         """Settle a FAILED or DEAD trigger without running it; raises as ``retry``."""
         stores = self._found(trigger_id)
         await self._durable.run(lambda each: stores.triggers.discard(each, trigger_id))
+
+    @uncancellable
+    async def import_legacy(self, triggers: Sequence[Json]) -> Imported:
+        """Emit the triggers of an older program; a second import of them changes nothing.
+
+        Triggers without a session that can take them are refused one by one. Raises
+        ``BadTrigger``, ``NotPlainJson`` or ``PayloadTooLarge`` if one is malformed; then none is
+        emitted.
+        """
+        stores = await self._durable.opened()
+        return await self._durable.run(
+            lambda each: import_legacy(each, stores.emitter, stores.sessions, triggers)
+        )
 
     def _found(self, trigger_id: str) -> Stores:
         if self._durable.stores is None:

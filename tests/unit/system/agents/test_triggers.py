@@ -7,10 +7,12 @@ from asyncio import gather
 import pytest
 
 from system.agents.durable_work import TRANSACTIONS
+from system.durable.errors import BadTrigger
 from system.durable.schedule import ScheduleSpec
 from system.durable.state import Transaction
 from system.durable.trigger import TriggerSpec
 from system.errors import Closed
+from system.ports import Json
 from system.runtime import Runtime
 from tests.unit.system.agents.emitting import (
     DAY,
@@ -238,3 +240,30 @@ def test_transactions_that_wait_together_remove_settled_rows_once(
 
     room.run(emit_many())
     assert len(removals) == 2
+
+
+def test_the_triggers_of_an_older_program_are_taken_over_and_run_once() -> None:
+    room, ada = opened()
+    legacy: list[Json] = [
+        {
+            "fire_at": 1_600_000_000, "priority": 30, "next_action_description": "water the plants",
+            "payload": {"type": "scheduled"}, "session_id": room.session(ada),
+        },
+        {"fire_at": 1_600_000_000, "payload": "to another", "session_id": "gone"},
+    ]  # fmt: skip
+    for known in (0, 1):
+        imported = room.run(room.runtime.triggers.import_legacy(legacy))
+        assert (len(imported.created), imported.known) == (1 - known, known)
+        assert [position for position, _ in imported.refused] == [1]
+        room.settle()
+        room.reopen()
+        room.settle()
+
+    [(kind, payload)] = room.shown()
+    assert isinstance(payload, dict)
+    assert (kind, payload["source"], payload["description"]) == (
+        "trigger", "SCHEDULED", "water the plants",
+    )  # fmt: skip
+    with pytest.raises(BadTrigger, match="position=0 is not an object"):
+        room.run(room.runtime.triggers.import_legacy(["water the plants"]))
+    room.check_no_failures()
