@@ -3,14 +3,14 @@
 The actions run once to record their sites (``powercut.fuzz.coverage``). Then they run again for
 each site, phase and kind of crash, up to that operation; the next lifetime recovers and is
 checked. After a crash behind an operation the run is also finished, so that liveness is checked.
+The boot that follows a crash can be crashed at each of its sites in the same way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from itertools import product
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from crash_tests.rig.watched_host import watched
 from crash_tests.targets.runtime import RuntimeTarget
@@ -18,8 +18,10 @@ from faults.crash_point import CrashKind, Phase
 from powercut.fuzz.action import Action, Arguments
 from powercut.fuzz.coverage import Coverage, Site, Watch
 from powercut.fuzz.crash_runner import PlannedCrash
+from powercut.fuzz.target import MakeTarget
 from powercut.fuzz.target_run import TargetRun
 from sim.choices import PlainChoices
+from sim.disk.cache.operation import Sync
 from sim.disk.crash.choose_survivors import Pattern
 from sim.disk.crash.persistence import POSIX, PersistenceModel
 from system.ports import Host, Provider
@@ -60,18 +62,29 @@ class WatchedRuntime(RuntimeTarget):
             self.watch.main = None
 
 
+class Watched(Protocol):
+    """A target that records the sites of each lifetime in ``watch``."""
+
+    watch: Watch
+
+
 class CrashEverywhere:
-    """Crashes ``script`` at every site; ``run`` counts the crashes in ``coverage``."""
+    """Crashes ``script`` at every site; the crashes are counted in ``coverage``.
+
+    ``make`` returns the target, ``make_watched`` the same one with a watch.
+    """
 
     def __init__(
         self,
-        framing: Framing,
+        make: MakeTarget,
+        make_watched: Callable[[], Any],
         script: Sequence[Action],
         coverage: Coverage,
         model: PersistenceModel = POSIX,
     ) -> None:
         self.coverage = coverage
-        self._framing = framing
+        self._make = make
+        self._make_watched = make_watched
         self._script = script
         self._model = model
 
@@ -83,18 +96,49 @@ class CrashEverywhere:
                 if site in self.coverage.met.get(during, ()):
                     continue
                 for phase, kind in product(Phase, CrashKind):
-                    self._crash(place, PlannedCrash(number, phase, kind), site)
+                    self._crash(place, [PlannedCrash(number, phase, kind)], site, during)
+
+    def run_boots(self, names: Collection[str]) -> None:
+        """Crash the boots after a kill behind each barrier of these actions, at every site.
+
+        The boots after one action count as one, ``boot after`` its name.
+        """
+        for place, sites in enumerate(self._sites()):
+            if self._script[place].name not in names:
+                continue
+            during = f"boot after {self._script[place].name}"
+            for number, site in enumerate(sites, 1):
+                if site.operation != Sync.__name__:
+                    continue
+                first = PlannedCrash(number, Phase.AFTER, CrashKind.KILL)
+                for nested, boot_site in enumerate(self._boot_sites(place, first), 1):
+                    if boot_site in self.coverage.met.get(during, ()):
+                        continue
+                    for phase, kind in product(Phase, CrashKind):
+                        crashes = [first, PlannedCrash(nested, phase, kind)]
+                        self._crash(place, crashes, boot_site, during)
+
+    def _boot_sites(self, place: int, crash: PlannedCrash) -> Sequence[Site]:
+        """Return the sites of the boot that follows a crash in an action of the script."""
+        target_run, watched = self._watched()
+        self._perform_until(target_run, place)
+        self._crash_action(target_run, place, [crash])
+        target_run.crash_runner.world.kill()
+        return watched.watch.sites
+
+    def _watched(self) -> tuple[TargetRun, Watched]:
+        targets: list[Any] = []
+
+        def make() -> Any:
+            targets.append(self._make_watched())
+            return targets[-1]
+
+        return TargetRun(make, self._model), targets[0]
 
     def _sites(self) -> list[Sequence[Site]]:
         """Run the whole script; return the sites of each of its actions."""
-        targets: list[WatchedRuntime] = []
-
-        def make() -> WatchedRuntime:
-            targets.append(WatchedRuntime(self._framing))
-            return targets[-1]
-
-        target_run = TargetRun(make, self._model)
-        watch = targets[0].watch
+        target_run, watched = self._watched()
+        watch = watched.watch
         found: list[Sequence[Site]] = []
         for action in self._script:
             before = len(watch.sites)
@@ -103,18 +147,30 @@ class CrashEverywhere:
         target_run.finish()
         return found
 
-    def _crash(self, place: int, crash: PlannedCrash, site: Site) -> None:
-        target_run = TargetRun(partial(RuntimeTarget, "runtime", self._framing), self._model)
+    def _perform_until(self, target_run: TargetRun, place: int) -> None:
         for action in self._script[:place]:
             target_run.perform(action, PlainChoices())
-        crashed = self._script[place]
-        plan: Arguments = {"action": crashed.plain(), "crashes": [crash.plain()]}
+
+    def _crash_action(
+        self, target_run: TargetRun, place: int, crashes: Sequence[PlannedCrash]
+    ) -> None:
+        plan: Arguments = {
+            "action": self._script[place].plain(), "crashes": [crash.plain() for crash in crashes],
+        }  # fmt: skip
         target_run.perform(Action(CRASH, plan), NothingUnsyncedSurvives())
-        (met,) = target_run.crash_runner.crashes
+
+    def _crash(self, place: int, crashes: Sequence[PlannedCrash], site: Site, during: str) -> None:
+        """Crash an action of the script, and perhaps the boot after it; ``site`` is the last."""
+        target_run = TargetRun(self._make, self._model)
+        self._perform_until(target_run, place)
+        self._crash_action(target_run, place, crashes)
+        *_, met = target_run.crash_runner.crashes
+        assert len(target_run.crash_runner.crashes) == len(crashes)
         assert site.operation.startswith(met.operation)
-        if crash.phase is Phase.AFTER:
+        last = crashes[-1]
+        if last.phase is Phase.AFTER:
             target_run.finish()
         else:
             # The disk is as after the previous operation, whose run was finished.
             target_run.crash_runner.world.kill()
-        self.coverage.hit(crashed.name, site, crash.phase, crash.kind)
+        self.coverage.hit(during, site, last.phase, last.kind)

@@ -5,9 +5,12 @@ The sub-steps of recovery are in ``test_recovery_passes.py``.
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from crash_tests.crash_everywhere import CrashEverywhere
+from crash_tests.crash_everywhere import CrashEverywhere, WatchedRuntime
+from crash_tests.targets.runtime import RuntimeTarget
 from powercut.fuzz.action import Action, Json
 from powercut.fuzz.coverage import Coverage
 from system.storage.framing import Framing
@@ -54,7 +57,8 @@ SCRIPT = (
 @pytest.mark.parametrize("framing", list(Framing), ids=[f.value for f in Framing])
 def test_every_sub_step_is_crashed(framing: Framing, subtests: pytest.Subtests) -> None:
     coverage = Coverage()
-    CrashEverywhere(framing, SCRIPT, coverage).run()
+    runtime, watched = partial(RuntimeTarget, "runtime", framing), partial(WatchedRuntime, framing)
+    CrashEverywhere(runtime, watched, SCRIPT, coverage).run()
     log = of(f"log, {framing.value}", LOG[framing])
     for name, steps in {**WORK, "log": log}.items():
         with subtests.test(name):
