@@ -56,6 +56,7 @@ cover: $(INSTALLED) ## lines and branches that tests of the disk and the runtime
 	$(BIN)/coverage run -m pytest $(TESTS) $(COVERING) $(addprefix --ignore=,$(UNTRACED)) $(ARGS)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --fail-under=95
+	$(BIN)/coverage report --include='system/durable/*' --format=total --fail-under=95
 
 bench: $(INSTALLED_BENCH) ## the benchmarks, each beside its peer
 	$(BIN)/python -m benchmarks $(ARGS)
