@@ -9,6 +9,7 @@ from typing import Final, NoReturn
 
 import click
 
+from system.durable.errors import RowDamaged
 from system.errors import NotARoot, RuntimeRefused, StorageError
 from system.host import reading_host
 from system.ports import Host, Json
@@ -59,8 +60,8 @@ def reporting(root: str) -> Iterator[None]:
         )
     except ReplayHashMismatchError as mismatch:
         leave(MISMATCH, mismatch)
-    except RecordCorruptedError as corrupted:
-        leave(FOUND, corrupted)
+    except (RecordCorruptedError, RowDamaged) as damaged:
+        leave(FOUND, damaged)
     except RecordNotFoundError as unknown:
         leave(USAGE, f"--root {root}: {unknown}")
     except (RuntimeRefused, StorageError, RecorderError) as refused:

@@ -165,8 +165,14 @@ def test_schedules_and_status(root: RealRoot) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [["triggers", "list"], ["activities", "list"], ["schedules"], ["status"]]
-)
+    "command",
+    [
+        ["triggers", "list"], ["triggers", "show", "one"],
+        ["triggers", "resolve", "one", "--retry"], ["activities", "list"],
+        ["activities", "resolve", "activity:t:1", "--again", "--by", "Bob"], ["schedules"],
+        ["status"],
+    ],
+)  # fmt: skip
 def test_damaged_rows_are_reported(root: RealRoot, command: list[str]) -> None:
     emit(root, "one")
     intend(root, "activity:t:1", Unknown("timeout"))
