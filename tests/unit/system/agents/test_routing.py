@@ -9,7 +9,7 @@ from typing import Any
 from system.ports import JsonObject
 from system.router import Candidate
 from system.runtime import Options
-from tests.unit.system.agents.emitting import emit, fail_disk, row, status
+from tests.unit.system.agents.emitting import emit, fail_disk, row, spec, status
 from tests.unit.system.agents.fake_provider import play
 from tests.unit.system.agents.room import Room
 
@@ -66,6 +66,18 @@ def test_the_router_chooses_among_several_roots() -> None:
     )  # fmt: skip
     assert ran(room)["Bob"] == 1
     room.check_no_failures()
+
+
+def test_no_model_is_called_before_emit_has_returned() -> None:
+    room, router = rooms("Ada")
+    trigger_id = room.run(room.runtime.emit(spec(room, None))).trigger_id
+    assert (router.asked, room.provider.prompts) == ([], [])
+    room.kill()
+    room.open(start=False)
+    assert status(room, trigger_id) == ("PENDING", 0)
+    room.start()
+    room.settle()
+    assert (len(router.asked), len(room.provider.prompts)) == (1, 1)
 
 
 def test_one_candidate_is_not_worth_a_question() -> None:
