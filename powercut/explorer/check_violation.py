@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from oracles.violation import CheckFailed, UnreadableAfterCrash, Violation
 from powercut.place import Stack
 from sim.errors import HarnessError
+
+FAILS_AT_START: Final = (
+    "nothing is acknowledged there, so nothing can be lost: correct the check, which may demand "
+    "only what is acknowledged"
+)
+"""What to do with a check that fails before the first operation."""
 
 
 def violation_raised(check: Callable[[], object]) -> Violation | None:

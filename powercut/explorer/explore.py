@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias, cast
 
-from powercut.explorer.crash_state import disks_along
+from powercut.explorer.check_violation import FAILS_AT_START
+from powercut.explorer.crash_state import disks_along, done_at
 from powercut.explorer.interposed_check import InterposedCheck
 from powercut.explorer.judge import Check as ProcessCheck
 from powercut.explorer.judge import Judge, default_check, never_stop
@@ -127,10 +128,12 @@ def judged(
 def must_pass_undamaged(verdicts: Mapping[str, Exploration]) -> None:
     """Raise ``HarnessError`` if the check also fails without a crash, and so decides nothing.
 
-    It runs once more, if it has failed after a kill: on the disk that the workload leaves.
+    If it has failed after a kill, it runs once more: on the disk that the workload leaves. It must
+    pass there, and on the disk with which the workload starts, where nothing is acknowledged.
     """
     failures = [failure for found in verdicts.values() for failure in found.failures]
-    if all(failure.needs_power_cut for failure in failures):
+    killed = [failure for failure in failures if not failure.needs_power_cut]
+    if not killed:
         return
     found = next(iter(verdicts.values()))
     journal, history = found.workload.journal, found.workload.history
@@ -142,6 +145,12 @@ def must_pass_undamaged(verdicts: Mapping[str, Exploration]) -> None:
             f"on the undamaged disk, without any crash, {violation.statement}; correct the check, "
             "or the workload"
         )
+    for failure in killed:
+        if not failure.entries and not done_at(failure.crashes[0]):
+            raise HarnessError(
+                f"on the disk with which the workload starts, {failure.violation.statement}; "
+                f"{FAILS_AT_START}"
+            )
 
 
 def judge_of(

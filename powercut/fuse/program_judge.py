@@ -18,6 +18,7 @@ from typing import Final
 from faults.crash_point import CrashPoint
 from oracles.history import Known
 from oracles.violation import Violation
+from powercut.explorer.check_violation import FAILS_AT_START
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.page_cache import PageCache
 from powercut.explorer.recorded_workload import RecordedWorkload
@@ -107,14 +108,17 @@ class ProgramJudge:
         self.is_blind = False
 
     def must_pass_undamaged(self) -> None:
-        """Raise ``HarnessError`` if the check fails on the disk that no crash has damaged.
+        """Raise ``HarnessError`` if the check fails on a disk that no crash has damaged.
 
+        These are the disk at the end, and the one at the start, where nothing is acknowledged.
         Afterwards ``is_blind`` is whether it also passes on a disk that has lost everything.
         """
         journal = self._recording.journal
         image = Disk.from_journal(journal).unmounted()
         entries = len(self._recording.acknowledgements)
-        (checked,) = self._run([(image, entries)]).values()
+        start = journal.image
+        checks = self._run([(image, entries), (start, 0), (start, entries)])
+        checked, first, lost = (checks[number] for number in range(3))
         if checked.is_flaky:
             raise HarnessError(
                 "the check is flaky: on the undamaged disk it fails, and then passes"
@@ -123,7 +127,12 @@ class ProgramJudge:
             raise HarnessError(
                 f"on the undamaged disk {checked.violation.statement}; correct the check"
             )
-        lost = self._run([(journal.image, entries)])[0]
+        if first.violation is not None:
+            raise HarnessError(
+                f"on the disk with which the program starts {first.violation.statement}; "
+                f"{FAILS_AT_START}"
+            )
+        self._results[0, key_of(start.platter.values())] = first
         self.is_blind = lost.violation is None and not lost.is_flaky
 
     def judge(self, models: Sequence[PersistenceModel]) -> dict[str, Exploration]:

@@ -247,6 +247,17 @@ def test_a_check_that_fails_without_a_crash_is_refused() -> None:
     )
 
 
+def test_a_check_that_demands_what_is_not_acknowledged_yet_is_refused() -> None:
+    check = "tests.unit.explorer.workloads:all_are_there"
+    result = powercut("explore", "directories", "--model", "scc", "--check", check)
+    assert result.exit_code == ExitCode.USAGE
+    assert result.stderr == (
+        "Error: directories: on the disk with which the workload starts, the check failed: "
+        "AssertionError: a directory is lost; nothing is acknowledged there, so nothing can be lost: correct the "
+        "check, which may demand only what is acknowledged\n"
+    )
+
+
 @pytest.mark.parametrize(("check", "is_noted"), [("all_are_made", False), ("never_fails", True)])
 def test_a_check_that_passes_whatever_is_lost_is_noted(check: str, is_noted: bool) -> None:
     check = f"tests.unit.explorer.workloads:{check}"

@@ -63,6 +63,11 @@ without_fsync = Workload(
 directories = Workload("directories and one barrier", make_directories, all_are_made)
 
 
+def all_are_there(process: Process, _known: Known) -> None:
+    """Demand all directories, acknowledged or not."""
+    assert len(process.listdir("/")) == DIRECTORIES, "a directory is lost"
+
+
 def never_fails(_process: Process, _known: Known) -> None:
     """Pass on any disk."""
 

@@ -178,6 +178,11 @@ def test_a_recording_is_judged_again_under_one_model(tmp_path: Path) -> None:
             ("--check", "sleep 100", "--timeout", "0.3"),
             "on the undamaged disk the check fails, it did not end in time",
         ),
+        (
+            ("--check", "test -e f"),
+            "on the disk with which the program starts the check fails, exit status 1; nothing is "
+            "acknowledged there",
+        ),
         (("--model", "ntfs"), "unknown persistence model 'ntfs'"),
     ],
 )
