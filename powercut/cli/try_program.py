@@ -104,7 +104,7 @@ def command(
     line of its stdout is an acknowledgement, and so is exit status 0: from then on a crash must
     not lose the data. The check command runs in a directory with the files that a crash left;
     the environment variable POWERCUT_ACKS names a file with the lines that were acknowledged
-    before the crash.
+    before the crash, "exit 0" for exit status 0.
     """
     with asked_by_user():
         models = tuple(MODELS.values()) if model == "all" else (model_named(model),)

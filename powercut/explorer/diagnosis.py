@@ -181,7 +181,12 @@ class _Search:
                 yield _cause(self._harms, reason, failures)
         for barrier, failures in self._by_barrier().items():
             if any(failures.values()):
-                yield _cause(self._harms, gap_of(self._workload, barrier), failures)
+                yield _cause(self._harms, self._gap(barrier, failures), failures)
+
+    def _gap(self, barrier: MissingBarrier, failures: _ByModel) -> Gap:
+        """Return the place of a missing barrier that belongs to the failure that is shown."""
+        name, (shown, *_) = next(each for each in failures.items() if each[1])
+        return gap_of(self._workload, barrier, self._unsafe[name].model, shown)
 
     def _by_barrier(self) -> dict[MissingBarrier, _ByModel]:
         """Return for each barrier the failures that are left with all others."""

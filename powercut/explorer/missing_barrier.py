@@ -56,7 +56,7 @@ class MissingBarrier(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """The first place in a workload where a barrier is missing.
+    """A place in a workload where a barrier is missing.
 
     ``path`` is the file or directory to be synced, as it is called there. The barrier belongs
     between ``first`` and ``last``.
@@ -96,10 +96,20 @@ def is_inserted(operation: Operation) -> bool:
     return isinstance(operation, Sync) and operation.path == _INSERTED
 
 
-def gap_of(workload: RecordedWorkload, barrier: MissingBarrier) -> Gap:
-    """Return the first gap of a workload in which the barrier is due."""
-    last, due = next(_due(workload, barrier))
-    inode, first = next(reversed(due.items()))
+def gap_of(
+    workload: RecordedWorkload, barrier: MissingBarrier, model: PersistenceModel, failure: Failure
+) -> Gap:
+    """Return the gap in which ``failure`` loses an operation that the barrier is due for.
+
+    Of several it is the first one. If there is none, it is the first gap of the workload.
+    """
+    point = failure.crashes[0]
+    ((_, micros),) = unsynced_along(workload.journal, model, {done_at(point)})
+    lost = {piece.operation for piece in lost_pieces(micros, point)}
+    gaps = [
+        (first, last) for last, due in _due(workload, barrier) for first in reversed([*due.items()])
+    ]
+    (inode, first), last = next((gap for gap in gaps if gap[0][1].number in lost), gaps[0])
     names = names_at(workload.journal, _position(workload, last))
     return Gap(names.get(inode, f"inode {inode}"), first, last)
 

@@ -253,8 +253,8 @@ def test_a_check_that_demands_what_is_not_acknowledged_yet_is_refused() -> None:
     assert result.exit_code == ExitCode.USAGE
     assert result.stderr == (
         "Error: directories: on the disk with which the workload starts, the check failed: "
-        "AssertionError: a directory is lost; nothing is acknowledged there, so nothing can be lost: correct the "
-        "check, which may demand only what is acknowledged\n"
+        "AssertionError: a directory is lost; nothing is acknowledged there, so nothing can be "
+        "lost: correct the check, which may demand only what is acknowledged\n"
     )
 
 

@@ -72,6 +72,23 @@ def test_the_strongest_model_and_the_fewest_lost_pieces_are_shown() -> None:
         assert sum(len(p.survivors.lost) for p in cause.failure.crashes) == 1
 
 
+def test_the_round_of_a_loop_is_named_whose_loss_is_shown() -> None:
+    def workload(process: Process, ack: History) -> None:
+        for number in (1, 2):
+            process.mkdir(f"/{number}")
+            process.sync()
+            process.close(process.open(f"/{number}/f", os.O_CREAT | os.O_WRONLY))
+            ack(number)
+
+    def second_is_there(process: Process, known: Known) -> None:
+        if 2 in known.acknowledged and process.listdir("/2") != ["f"]:
+            raise LostAck("the second file is lost")
+
+    (cause,) = diagnosed(workload, second_is_there, models=("posix",)).causes
+    assert isinstance(cause.gap, Gap)
+    assert (cause.gap.path, cause.gap.first.path) == ("/2", "/2/f")
+
+
 def test_new_directories_need_a_barrier_each() -> None:
     def workload(process: Process, ack: History) -> None:
         process.mkdir("/a")

@@ -180,8 +180,7 @@ def test_a_recording_is_judged_again_under_one_model(tmp_path: Path) -> None:
         ),
         (
             ("--check", "test -e f"),
-            "on the disk with which the program starts the check fails, exit status 1; nothing is "
-            "acknowledged there",
+            "on the disk with which the program starts the check fails, exit status 1; nothing ",
         ),
         (("--model", "ntfs"), "unknown persistence model 'ntfs'"),
     ],
