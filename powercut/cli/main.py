@@ -37,6 +37,8 @@ _MODULES = {"try": "try_program"}
 
 _REPEATED_AFTER_S = 0.01
 
+_STDOUT, _STDERR = 1, 2
+
 
 class Commands(click.Group):
     """The commands of ``powercut.cli``, each in the module of its name."""
@@ -126,8 +128,18 @@ def _repeat_interrupt(ignored: sys.UnraisableHookArgs) -> None:
     signal.setitimer(signal.ITIMER_REAL, _REPEATED_AFTER_S)
 
 
+def _open_standard_streams() -> None:
+    """Open ``/dev/null`` where a standard stream is closed: no other file may get its number."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+        os.set_inheritable(number, True)
+    os.close(number)
+    sys.stdout = sys.stdout or os.fdopen(_STDOUT, "w")
+    sys.stderr = sys.stderr or os.fdopen(_STDERR, "w")
+
+
 def main() -> None:
     """Run the command line of this process, and exit."""
+    _open_standard_streams()
     sys.unraisablehook = _repeat_interrupt
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

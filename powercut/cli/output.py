@@ -54,6 +54,11 @@ def write_json(out: str, members: Mapping[str, Json]) -> None:
         raise UsageMistake(f"cannot write --json {out}: {refused.strerror}") from None
 
 
+def one_line(text: str) -> str:
+    """Return ``text`` with its control characters escaped: names of files may have some."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+
+
 def busy(console: Console, text: str) -> AbstractContextManager[object]:
     """Show ``text`` with a spinner while the context lasts, on a terminal only."""
     return console.status(text) if console.is_terminal else nullcontext()

@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 
 from powercut.cli.exit_code import ExitCode
-from powercut.cli.output import console_beside
+from powercut.cli.output import console_beside, one_line
 from powercut.cli.usage import UsageMistake, asked_by_user
 from powercut.counted import counted
 from powercut.fuse.disk_mount import prepare_mounts
@@ -77,8 +77,8 @@ def print_recording(console: Console, recording: Recording) -> None:
         soft_wrap=True,
     )
     for after, text in acknowledged[:_SHOWN_LINES]:
-        console.print(f"  after operation {after}: {text}", soft_wrap=True)
+        console.print(f"  after operation {after}: {one_line(text)}", soft_wrap=True)
     if len(acknowledged) > _SHOWN_LINES:
         console.print(f"  and {len(acknowledged) - _SHOWN_LINES} more")
     for note in recording.notes:
-        console.print(f"note: {note}", soft_wrap=True)
+        console.print(f"note: {one_line(note)}", soft_wrap=True)

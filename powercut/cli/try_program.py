@@ -13,7 +13,7 @@ from rich.console import Console
 
 from powercut.cli.completion import complete_from
 from powercut.cli.exit_code import ExitCode
-from powercut.cli.output import busy, console_beside, json_option, write_json
+from powercut.cli.output import busy, console_beside, json_option, one_line, write_json
 from powercut.cli.record import print_recording, setup_option, timeout_option
 from powercut.cli.usage import asked_by_user, must_take_json
 from powercut.counted import counted
@@ -188,11 +188,11 @@ def _report(
     for number, cause in enumerate(diagnosis.causes, 1):
         whole = number <= MOST_FINDINGS
         for line in finding_lines(diagnosis, cause) if whole else (short_line(cause),):
-            console.print(line, soft_wrap=True)
+            console.print(one_line(line), soft_wrap=True)
         if whole:
             console.print()
     for line in repair_lines(diagnosis):
-        console.print(line, soft_wrap=True)
+        console.print(one_line(line), soft_wrap=True)
     console.print(verdict_line(diagnosis))
 
 

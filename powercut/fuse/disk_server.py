@@ -14,7 +14,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import sys
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
@@ -44,6 +43,7 @@ from powercut.fuse.messages import (
     LISTXATTR_OUT,
     MKDIR_IN,
     MKNOD_IN,
+    MOST_NAME_BYTES,
     NO_ENTRY,
     NODE_IN,
     OPEN_OUT,
@@ -55,6 +55,8 @@ from powercut.fuse.messages import (
     WRITE_OUT,
     Opcode,
     Request,
+    one_name,
+    two_names,
 )
 from sim.disk.cache.inode import ROOT, Inode
 from sim.disk.disk import Disk
@@ -62,8 +64,6 @@ from sim.disk.disk import Disk
 JOURNAL_BYTES: Final = 1 << 30
 """The most data that one recording may write."""
 
-_ENCODING: Final = sys.getfilesystemencoding()
-_MOST_NAME_BYTES: Final = 255
 _FREE_BLOCKS: Final = 1 << 28
 _FILE_MAX_BYTES: Final = ((1 << 32) - 1) * PAGE_BYTES
 _OPEN_DIRECT: Final = 1
@@ -78,17 +78,17 @@ class DiskServer:
     """Answers the requests of one mount by operations on ``disk``.
 
     ``direct`` makes every read and write of a file a request. ``mapped`` collects the paths of
-    files whose pages were written through a mapping, ``special`` those of refused special files,
-    ``ranges`` those whose ``sync_file_range`` was counted as a barrier;
-    ``is_full`` is whether the limit of the journal was reached.
+    files whose pages were written through a mapping, ``ranges`` those whose ``sync_file_range``
+    was counted as a barrier, ``refused`` those of refused calls, by the reason; ``is_full`` is
+    whether the limit of the journal was reached.
     """
 
     def __init__(self, disk: Disk, *, direct: bool = True) -> None:
         self.disk = disk
         self.direct = direct
         self.mapped: set[str] = set()
-        self.special: set[str] = set()
         self.ranges: set[str] = set()
+        self.refused: dict[str, set[str]] = {}
         self.is_full = False
         self._written_bytes = 0
         self._names: dict[int, tuple[int, str]] = {}
@@ -135,6 +135,11 @@ class DiskServer:
             self.ranges.add(path)
             self.disk.sync(inode.number, path, data_only=True)
 
+    def _refusal(self, number: int, what: str, path: str) -> OSError:
+        """Return the error of a call that is not modelled, and remember it."""
+        self.refused.setdefault(what, set()).add(path)
+        return OSError(number, f"{what} are not modelled")
+
     # -- inodes and names ----------------------------------------------------------------
 
     def _inode(self, node: int) -> Inode:
@@ -155,7 +160,7 @@ class DiskServer:
 
     def _vacant(self, node: int, data: memoryview) -> tuple[Inode, str]:
         """Return the directory of a new name, and the name."""
-        directory, name = self._inode(node), _name(data)
+        directory, name = self._inode(node), one_name(data)
         if name in directory.entries:
             raise OSError(errno.EEXIST, name)
         return directory, name
@@ -187,7 +192,7 @@ class DiskServer:
         return entry_reply(inode)
 
     def _lookup(self, request: Request) -> bytes:
-        name = _name(request.body)
+        name = one_name(request.body)
         inode = self._entry(self._inode(request.node), name)
         return NO_ENTRY if inode is None else self._named(inode, request.node, name)
 
@@ -237,7 +242,7 @@ class DiskServer:
     def _statistics(self, _request: Request) -> bytes:
         blocks = files = _FREE_BLOCKS
         return STATFS_OUT.pack(
-            blocks, blocks, blocks, files, files, PAGE_BYTES, _MOST_NAME_BYTES, PAGE_BYTES, 0
+            blocks, blocks, blocks, files, files, PAGE_BYTES, MOST_NAME_BYTES, PAGE_BYTES, 0
         )
 
     def _list_attributes(self, request: Request) -> bytes:
@@ -257,9 +262,9 @@ class DiskServer:
     def _make_node(self, request: Request) -> bytes:
         mode, *_ = MKNOD_IN.unpack_from(request.body)
         data = request.body[MKNOD_IN.size :]
+        path = self._path_in(request.node, one_name(data))
         if not stat.S_ISREG(mode):
-            self.special.add(self._path_in(request.node, _name(data)))
-            raise OSError(errno.EPERM, "special files are not modelled")
+            raise self._refusal(errno.EPERM, "special files", path)
         return entry_reply(self._make(request, data, mode))
 
     def _make_directory(self, request: Request) -> bytes:
@@ -283,7 +288,7 @@ class DiskServer:
         return self._named(self._inode(node), request.node, name)
 
     def _unlink(self, request: Request) -> bytes:
-        directory, name = self._inode(request.node), _name(request.body)
+        directory, name = self._inode(request.node), one_name(request.body)
         inode = self._existing(directory, name)
         if inode.entries:
             raise OSError(errno.ENOTEMPTY, name)
@@ -299,9 +304,10 @@ class DiskServer:
         return self._move(request, to_node, request.body[RENAME2_IN.size :], flags)
 
     def _move(self, request: Request, to_node: int, names: memoryview, flags: int) -> bytes:
+        name, to_name = two_names(names)
+        path, to_path = self._path_in(request.node, name), self._path_in(to_node, to_name)
         if flags & ~_NO_REPLACE:
-            raise OSError(errno.EINVAL, "an exchange of names is not modelled")
-        name, to_name = _two_names(names)
+            raise self._refusal(errno.EINVAL, "exchanges of names (RENAME_EXCHANGE)", to_path)
         directory, to_directory = self._inode(request.node), self._inode(to_node)
         inode, replaced = self._existing(directory, name), self._entry(to_directory, to_name)
         if replaced is inode:
@@ -310,7 +316,6 @@ class DiskServer:
             raise OSError(errno.EEXIST, to_name)
         if replaced is not None and replaced.entries:
             raise OSError(errno.ENOTEMPTY, to_name)
-        path, to_path = self._path_in(request.node, name), self._path_in(to_node, to_name)
         self.disk.rename(inode, directory, name, to_directory, to_name, path, to_path)
         self._name_inode(inode, to_node, to_name)
         return b""
@@ -329,8 +334,8 @@ class DiskServer:
     def _create_unnamed(self, request: Request) -> bytes:
         _, mode, *_ = CREATE_IN.unpack_from(request.body)
         directory, path = self._inode(request.node), self._path(request.node)
-        owner = _owner(request, directory)
-        inode = self.disk.create(directory, "", stat.S_IFREG | mode, path, "", owner)
+        mode, owner = stat.S_IFREG | mode, _owner(request, directory)
+        inode = self.disk.create(directory, "", mode, path, "", owner)
         return entry_reply(inode) + self._open(request)
 
     def _read(self, request: Request) -> bytes:
@@ -360,12 +365,12 @@ class DiskServer:
 
     def _allocate(self, request: Request) -> bytes:
         _, offset, length, mode = FALLOCATE_IN.unpack_from(request.body)
+        path = self._path(request.node)
         if mode & ~_KEEP_SIZE:
-            raise OSError(errno.EOPNOTSUPP, "holes are not modelled")
+            raise self._refusal(errno.EOPNOTSUPP, "holes and other modes of fallocate", path)
         end, inode = offset + length, self._inode(request.node)
         if end > _FILE_MAX_BYTES:
             raise OSError(errno.EFBIG, "the file would be too large")
-        path = self._path(request.node)
         if request.uid:
             self._drop_privileges(request, inode, path)
         if not mode:
@@ -374,26 +379,11 @@ class DiskServer:
 
     def _sync(self, request: Request) -> bytes:
         _, flags = FSYNC_IN.unpack_from(request.body)
-        data_only = bool(flags & _SYNC_DATA_ONLY)
-        self.disk.sync(request.node, self._path(request.node), data_only=data_only)
+        path = self._path(request.node)
+        self.disk.sync(request.node, path, data_only=bool(flags & _SYNC_DATA_ONLY))
         return b""
 
 
 def _owner(request: Request, directory: Inode) -> tuple[int, int]:
     """Return uid and gid of a new inode in ``directory`` (inode(7), S_ISGID)."""
     return request.uid, directory.gid if directory.mode & stat.S_ISGID else request.gid
-
-
-def _name(data: memoryview) -> str:
-    """Return the name that ends a request, without the zero behind it."""
-    if len(data) > _MOST_NAME_BYTES + 1:
-        raise OSError(errno.ENAMETOOLONG, "the name is too long")
-    return str(data[:-1], _ENCODING, "surrogateescape")
-
-
-def _two_names(data: memoryview) -> tuple[str, str]:
-    """Return the two names that end a request."""
-    first, second, _ = bytes(data).split(b"\0")
-    if len(second) > _MOST_NAME_BYTES:
-        raise OSError(errno.ENAMETOOLONG, "the name is too long")
-    return os.fsdecode(first), os.fsdecode(second)

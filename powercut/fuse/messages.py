@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
 from enum import IntEnum
 from struct import Struct
 from typing import Final, NamedTuple
 
 ROOT_NODE: Final = 1
 PAGE_BYTES: Final = 4096
+MOST_NAME_BYTES: Final = 255
 VALID_S: Final = 3600
 """The seconds for which the kernel may keep names and attributes that only its requests change."""
 
@@ -34,6 +38,8 @@ LISTXATTR_OUT: Final = Struct("=I4x")
 FALLOCATE_IN: Final = Struct("=QQQI4x")
 STATFS_OUT: Final = Struct("=5Q4I24x")
 DIRENT: Final = Struct("=QQII")
+
+_ENCODING: Final = sys.getfilesystemencoding()
 
 
 class Opcode(IntEnum):
@@ -106,3 +112,18 @@ def directory_record(name: bytes, node: int, mode: int, position: int) -> bytes:
     """Return one name of a listing; ``position`` is that of the name after it."""
     record = DIRENT.pack(node, position, len(name), mode >> 12) + name
     return record + bytes(-len(record) % 8)
+
+
+def one_name(data: memoryview) -> str:
+    """Return the name that ends a request, without the zero behind it."""
+    if len(data) > MOST_NAME_BYTES + 1:
+        raise OSError(errno.ENAMETOOLONG, "the name is too long")
+    return str(data[:-1], _ENCODING, "surrogateescape")
+
+
+def two_names(data: memoryview) -> tuple[str, str]:
+    """Return the two names that end a request."""
+    first, second, _ = bytes(data).split(b"\0")
+    if len(second) > MOST_NAME_BYTES:
+        raise OSError(errno.ENAMETOOLONG, "the name is too long")
+    return os.fsdecode(first), os.fsdecode(second)

@@ -8,6 +8,7 @@ the caller serves the mount while the child starts.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import shutil
 import signal
@@ -72,6 +73,10 @@ def located(command: Sequence[str]) -> tuple[str, ...]:
     """
     name, *arguments = command
     path = shutil.which(name)
+    if path is None and os.path.isfile(name):
+        raise HarnessError(
+            f"{name!r} is not executable; chmod +x it, or give its interpreter first, such as sh"
+        )
     if path is None:
         raise HarnessError(f"there is no program {name!r} that can be executed; check its path")
     return os.path.abspath(path), *arguments
@@ -108,7 +113,8 @@ def _execute(
         os.chdir(directory)
         os.execv(command[0], command)
     except OSError as error:
-        os.write(refusal, os.fsencode(f"{command[0]}: {error.strerror}"))
+        hint = "; a script begins with a line such as #!/bin/sh" * (error.errno == errno.ENOEXEC)
+        os.write(refusal, os.fsencode(f"{command[0]}: {error.strerror}{hint}"))
     finally:
         os._exit(_CANNOT_START)
 

@@ -60,7 +60,8 @@ class Recording:
         return history
 
     def must_say_something(self) -> None:
-        """Raise ``HarnessError`` if no crash could lose anything."""
+        """Raise ``HarnessError`` if no crash could lose anything; it ends with the notes."""
+        notes = "".join(f"; {note}" for note in self.notes)
         if not len(self.journal):
             failed, hint = "", ""
             if self.exit_status:
@@ -69,12 +70,12 @@ class Recording:
             raise HarnessError(
                 f"the program {failed}changed nothing in {self.mount_point}, its working "
                 "directory: it must write to relative paths, so that there is something to lose"
-                + hint
+                f"{hint}{notes}"
             )
         if not self.acknowledgements:
             raise HarnessError(
                 f"nothing was acknowledged, so nothing can be lost: the program printed no line "
-                f"and ended with exit status {self.exit_status}"
+                f"and ended with exit status {self.exit_status}{notes}"
             )
 
 

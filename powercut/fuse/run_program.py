@@ -229,8 +229,8 @@ def _notes(server: DiskServer, *, watched: bool) -> Iterator[str]:
         yield (
             f"sync_file_range of {_listed(server.ranges)} counted as fdatasync, which promises more"
         )
-    if server.special:
-        yield f"special files are not modelled and were refused: {_listed(server.special)}"
+    for what, paths in server.refused.items():
+        yield f"{what} are not modelled and were refused: {_listed(paths)}"
 
 
 def _listed(names: set[str]) -> str:

@@ -119,6 +119,41 @@ def test_special_files_are_refused_and_named(tmp_path: Path) -> None:
     assert recording.notes == ("special files are not modelled and were refused: /p",)
 
 
+EXCHANGE = """
+import ctypes, os
+os.close(os.open("f", os.O_CREAT))
+os.close(os.open("g", os.O_CREAT))
+assert ctypes.CDLL(None).renameat2(-100, b"f", -100, b"g", 2) == -1
+"""
+HOLE = """
+import ctypes
+file = open("f", "w")
+file.write("data")
+file.flush()
+assert ctypes.CDLL(None).fallocate(file.fileno(), 3, ctypes.c_long(0), ctypes.c_long(9)) == -1
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "note"),
+    [
+        (EXCHANGE, "exchanges of names (RENAME_EXCHANGE) are not modelled and were refused: /g"),
+        (HOLE, "holes and other modes of fallocate are not modelled and were refused: /f"),
+    ],
+)
+def test_a_refused_call_is_named(tmp_path: Path, script: str, note: str) -> None:
+    (tmp_path / "program.py").write_text(script, encoding="ascii")
+    recording = recorded(tmp_path, f"{sys.executable} {tmp_path / 'program.py'}")
+    assert recording.exit_status == 0
+    assert recording.notes == (note,)
+
+
+def test_a_mistake_ends_with_the_calls_that_were_refused(tmp_path: Path) -> None:
+    result = powercut_in(tmp_path, "record", "--", "sh", "-c", "mkfifo p 2>/dev/null")
+    assert result.returncode == 2
+    assert result.stderr.endswith("; special files are not modelled and were refused: /p\n")
+
+
 def test_a_write_through_o_dsync_is_followed_by_a_barrier(tmp_path: Path) -> None:
     recording = recorded(tmp_path, "dd if=/dev/zero of=f bs=10 count=2 oflag=dsync 2>/dev/null")
     assert operations(recording) == [
@@ -200,6 +235,38 @@ def test_a_script_with_a_relative_path_is_explained(tmp_path: Path) -> None:
     assert result.stderr.endswith(
         "; a script, or any other file outside of it, needs an absolute path\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("mode", "end"),
+    [
+        (0o644, "is not executable; chmod +x it, or give its interpreter first, such as sh\n"),
+        (0o755, "Exec format error; a script begins with a line such as #!/bin/sh\n"),
+    ],
+)
+def test_a_script_that_cannot_be_executed_is_explained(tmp_path: Path, mode: int, end: str) -> None:
+    (tmp_path / "save.sh").write_text("echo > f\n", "ascii")
+    (tmp_path / "save.sh").chmod(mode)
+    result = powercut_in(tmp_path, "record", "--", "./save.sh")
+    assert result.returncode == 2
+    assert result.stderr.endswith(end)
+
+
+def test_control_characters_in_output_are_escaped(tmp_path: Path) -> None:
+    script = r"echo > $(printf 'a\033[1mb'); printf 'c\033[0md\n'"
+    result = powercut_in(tmp_path, "try", "--", "sh", "-c", script)
+    assert result.returncode == 1
+    assert r": c\x1b[0md" in result.stdout
+    assert r"data of /a\x1b[1mb," in result.stdout
+    assert "\033" not in result.stdout
+
+
+def test_a_verdict_needs_no_output(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m powercut try --json out -- sh -c 'echo > f'"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    shell = ["/bin/sh", "-c", f"{command} >&- 2>&- <&-"]
+    assert subprocess.run(shell, cwd=tmp_path, env=environment, check=False).returncode == 1
+    assert '"verdict": "violation"' in (tmp_path / "out").read_text("ascii")
 
 
 def test_a_failing_setup_is_a_mistake(tmp_path: Path) -> None:
