@@ -12,7 +12,9 @@ from powercut.cli.usage import UsageMistake, asked_by_user
 from powercut.explorer.crash_state import image_after
 from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.explore import judge_of, judged
+from powercut.explorer.journals import MOST_SECTORS
 from powercut.explorer.kept_failure import KeptFailure, load_failure
+from powercut.explorer.large_writes import fitting
 from powercut.explorer.limits import Limits
 from powercut.explorer.recorded_workload import record
 from powercut.explorer.verdicts import Exploration, Failure
@@ -68,7 +70,7 @@ def with_target(mistake: HarnessError, file: Path, tag: str) -> str:
 
 def _recorded_crash(kept: KeptFailure, entry: WorkloadEntry) -> list[str]:
     """Check the disk of the recorded crash, and return the lines that say how it ended."""
-    model = model_named(kept.model)
+    model = fitting(model_named(kept.model), kept.recorded.journal, MOST_SECTORS)
     recorded, judge = judge_of(kept.recorded, entry.check, _limits(kept, entry), prints=True)
     known = recorded.history.known(kept.entries)
     image = image_after(

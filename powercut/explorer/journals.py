@@ -123,7 +123,7 @@ class Journals:
         history entries when the workload was crashed.
         """
         fitted = fitting(model, journal, MOST_SECTORS)
-        self.exhaustive = self.exhaustive and fitted == model
+        self.exhaustive = self.exhaustive and not fitted.has_whole_calls
         share = EvenShare(MOST_STEPS, len(journal))
         unsynced = Unsynced(fitted, journal.image.platter, journal.image.unsynced)
         cache = PageCache(journal.image.cached)
@@ -165,7 +165,7 @@ class Journals:
     ) -> Iterator[CrashImage]:
         """Yield every image that a power cut leaves after the last operation of a workload."""
         fitted = fitting(model, journal, MOST_SECTORS)
-        self.exhaustive = self.exhaustive and fitted == model
+        self.exhaustive = self.exhaustive and not fitted.has_whole_calls
         count = len(journal)
         unsynced, cache = read_journal(journal, fitted, count)
         share = EvenShare(MOST_STEPS, count)

@@ -85,9 +85,13 @@ class Judge:
         self._lazy: LazyExplorer | None = None
 
     def explore(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration:
-        """Check every crash of a recorded workload under ``model``."""
+        """Check every crash of a recorded workload under ``model``.
+
+        The verdict is on a model with whole calls if too much data is unsynced.
+        """
+        fitted = fitting(model, workload.journal, MOST_SECTORS)
         with SANDBOX.interruptible():
-            return self._explored(workload, model)
+            return self._explored(workload, fitted)
 
     def _explored(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration:
         engine = self.limits.engine
@@ -113,8 +117,6 @@ class Judge:
 
     def _lazily(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration | None:
         """Return the verdict of the lazy engine, None if it has none."""
-        if fitting(model, workload.journal, MOST_SECTORS) != model:
-            return None
         if self._lazy is None:
             self._lazy = LazyExplorer(
                 self._in_phases(workload.history),

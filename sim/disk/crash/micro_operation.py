@@ -290,16 +290,25 @@ def stored_until(micro: MicroOperation) -> int:
             return 0
 
 
-def stale_bytes(block: WriteBlock) -> bytes:
-    """Return the bytes that its place held before it was allocated, different in each sector.
+def stale_form(block: WriteBlock) -> WriteBlock:
+    """Return the piece that shows the bytes of its place from before in place of its data."""
+    end = block.offset + len(block.data)
+    return block._replace(data=stale_bytes(block, block.offset, end))
 
-    They contain line ends, so a program that splits a log at line ends reads them as lines.
+
+def stale_bytes(block: WriteBlock, start: int, end: int) -> bytes:
+    """Return the bytes that a part of its place held before it was allocated.
+
+    They are different in each sector. They contain line ends, so a program that splits a log at
+    line ends reads them as lines.
     """
-    start, end, parts = block.offset, block.offset + len(block.data), []
+    parts = []
     while start < end:
         sector = start // SECTOR_BYTES
-        limit = min(end, (sector + 1) * SECTOR_BYTES)
+        first, limit = max(block.offset, sector * SECTOR_BYTES), (sector + 1) * SECTOR_BYTES
+        limit = min(end, limit)
         pattern = b"stale %d.%d\n" % (block.number, sector)
-        parts.append((pattern * ((limit - start) // len(pattern) + 1))[: limit - start])
+        text = pattern * ((limit - first) // len(pattern) + 1)
+        parts.append(text[start - first : limit - first])
         start = limit
     return b"".join(parts)

@@ -140,6 +140,11 @@ class PersistenceModel:
     synced_names: SyncedNames
     coverage: Coverage
 
+    @property
+    def has_whole_calls(self) -> bool:
+        """Whether it allows only a part of the states: ``with_whole_calls`` has returned it."""
+        return self.unit_bytes == _UNBOUNDED
+
     def with_whole_calls(self) -> PersistenceModel:
         """Return this model, with a write that is lost as a whole or not at all.
 

@@ -25,7 +25,7 @@ from sim.disk.crash.micro_operation import (
     SetSize,
     WriteBlock,
     ZeroTail,
-    stale_bytes,
+    stale_form,
     stored_until,
 )
 from sim.disk.crash.persistence import DataBeforeSize, RenameWaits, StaleBytes
@@ -263,7 +263,7 @@ class StateSpace:
         micro = self.micros[index]
         others = ~(1 << index)
         if isinstance(micro, WriteBlock) and can_be_stale(self.ordering, others, index):
-            return micro._replace(data=stale_bytes(micro))
+            return stale_form(micro)
         return None
 
     def _state(self, survivors: SurvivorSet, table: InodeTable) -> State:

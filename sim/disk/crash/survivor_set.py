@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from sim.disk.crash.micro_operation import MicroOperation, WriteBlock, stale_bytes
+from sim.disk.crash.micro_operation import MicroOperation, WriteBlock, stale_form
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import StaleBytes
 from sim.errors import HarnessError
@@ -37,7 +37,7 @@ class SurvivorSet(NamedTuple):
         for index, micro in enumerate(micros[begin:], begin):
             if index in lost:
                 if index in self.stale and isinstance(micro, WriteBlock):
-                    yield micro._replace(data=stale_bytes(micro))
+                    yield stale_form(micro)
             elif index in torn and isinstance(micro, WriteBlock):
                 yield micro._replace(data=micro.data[: torn[index]])
             else:

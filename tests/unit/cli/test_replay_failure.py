@@ -57,6 +57,18 @@ def test_a_program_that_is_unchanged_fails_again(kept: Path, tmp_path: Path) -> 
     assert "  cause     no fsync of /disk between rename at app.py:9 and ack at app.py:10" in lines
 
 
+def test_the_recorded_crash_of_large_writes_fails_again(tmp_path: Path) -> None:
+    large = APP.replace('file.write(b"new")', "file.write(bytes(3 << 20))").replace(
+        'b"new"', "bytes(3 << 20)"
+    )
+    (tmp_path / "app.py").write_text(large.replace("os.fsync(file.fileno())", "pass"), "utf-8")
+    code, output = powercut(tmp_path, "explore", "app:save", "--model", "ext4-ordered")
+    assert code == ExitCode.VIOLATION, output
+    for file in (tmp_path / FAILURES).iterdir():
+        _, output = powercut(tmp_path, "replay", str(file))
+        assert "the recorded crash fails in the same way" in output, output
+
+
 def test_a_repaired_program_passes_now(kept: Path, tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(APP.replace("    ack(", SYNC[1:] + "    ack("), "utf-8")
     code, output = powercut(tmp_path, "replay", str(kept))

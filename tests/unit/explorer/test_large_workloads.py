@@ -8,10 +8,13 @@ import pytest
 
 from oracles.history import History
 from powercut.explorer import journals
+from powercut.explorer.crash_state import image_after, lost_pieces, unsynced_along
 from powercut.explorer.explore import explore
 from powercut.explorer.lazy import lazy_explorer
 from powercut.explorer.limits import Engine, Limits
 from sim.disk.calls.process import Process
+from sim.disk.crash.micro_operation import SetSize, WriteBlock
+from sim.disk.disk import Disk
 
 
 def large(process: Process, ack: History) -> None:
@@ -34,6 +37,42 @@ def test_a_large_write_is_lost_as_a_whole() -> None:
     found = explore(large, lambda _process, _known: None, "posix")
     assert not found.exhaustive
     assert found.states < 200
+
+
+def test_large_writes_are_decided_without_their_states() -> None:
+    """Whole writes only, so the verdict is no exhaustive one."""
+    found = explore(large, lambda _process, _known: None, "posix", Limits(engine=Engine.LAZY))
+    assert found.decided
+    assert (found.how, found.exhaustive) == ("sampled", False)
+
+
+@pytest.mark.parametrize("engine", [Engine.BRUTE, Engine.LAZY])
+def test_a_lost_write_of_a_large_file_is_named_as_a_whole(engine: Engine) -> None:
+    """The pieces of a failure are those of the model that has found it."""
+
+    pieces = [bytes([number]) * (1 << 20) for number in range(1, 5)]
+
+    def unsynced(process: Process, ack: History) -> None:
+        descriptor = process.open("/new", os.O_CREAT | os.O_WRONLY)
+        for piece in pieces:
+            process.write(descriptor, piece)
+        process.rename("/new", "/f")
+        process.fsync(process.open("/", os.O_RDONLY))
+        ack({"/f": b"".join(pieces)})
+
+    found = explore(unsynced, model="ext4", limits=Limits(engine=engine))
+    assert not found.safe
+    journal, done = found.workload.journal, found.operations
+    failure = next(each for each in found.failures if each.crashes[0].operation == done)
+    ((_, micros),) = unsynced_along(journal, found.model, {done})
+    lost = lost_pieces(micros, failure.crashes[0])
+    assert {len(each.data) for each in lost if isinstance(each, WriteBlock)} <= {1 << 20}
+    assert all(each.size % (1 << 20) == 0 for each in lost if isinstance(each, SetSize))
+    assert {type(each) for each in lost} <= {WriteBlock, SetSize}
+    image = image_after(journal, found.model, failure.crashes, lambda _disk: None)
+    known = found.workload.history.known(failure.entries)
+    again = found.checker.violation(Disk(image, found.model), known)
+    assert str(again) == str(failure.violation)
 
 
 def test_crash_points_of_many_files_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:

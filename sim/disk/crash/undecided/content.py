@@ -185,7 +185,7 @@ class _Events:
     def _stale(self, index: int, first: int, last: int) -> bytes:
         micro = self._layer.micros[index]
         assert isinstance(micro, WriteBlock), micro
-        return stale_bytes(micro)[first - micro.offset : last - micro.offset]
+        return stale_bytes(micro, first, last)
 
 
 class _Change(NamedTuple):
