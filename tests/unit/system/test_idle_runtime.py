@@ -14,7 +14,7 @@ from system.durable.emitter import checked_spec
 from system.durable.state import Transaction
 from system.durable.stores import Stores
 from system.durable.trigger import TriggerSpec
-from system.ports import Database
+from system.ports import Database, JsonObject
 from system.runtime import Options
 from tests.unit.system.agents.fake_provider import play
 from tests.unit.system.agents.room import SECOND_NS, Room, opened
@@ -147,8 +147,12 @@ def conversation_in(log: bytes) -> int:
     return sum(len(line) for line in log.splitlines() if json.loads(line)["event"] in names)
 
 
+SUPERSEDED = 100
+"""Triggers of a day that are replaced by newer ones."""
+
+
 def a_day_of_work(room: Room, ada: str) -> None:
-    """Children come and go, triggers are run, the operator talks and reads."""
+    """Agents come and go, triggers are run or replaced, the operator talks and reads."""
     for number in range(3):
         room.say(ada, play(("spawn_agent", {"name": "Bob", "instructions": "work"})))
         room.say(room.named("Bob").agent_id, play(("complete", {"result": number})))
@@ -156,9 +160,32 @@ def a_day_of_work(room: Room, ada: str) -> None:
         room.run(room.runtime.emit(spec))
         room.settle()
         room.say(ada, play(("send_message", {"to": "USER", "payload": number})))
-        for message in room.runtime.view().user:
-            room.run(room.runtime.acknowledge(message.message_id))
+    eve = room.create("Eve")
+    note: JsonObject = {"to": "USER", "payload": "a" * 500}
+    room.say(eve, play(*[("send_message", note)] * 20))
+    room.run(room.runtime.terminate(eve))
+    for message in room.runtime.view().user:
+        room.run(room.runtime.acknowledge(message.message_id))
+    replace_triggers(room, ada)
     room.settle(DAY)
+    room.run(room.runtime.close())
+    room.kill()
+    room.open()
+
+
+def replace_triggers(room: Room, ada: str) -> None:
+    """Emit triggers of one family, of which only the last one is run."""
+    stores, session_id = room.run(room.runtime._stores()), room.session(ada)
+    specs = [
+        TriggerSpec("MEMORY", "tidy", session_id=session_id, key=f"memory:m:{number}")
+        for number in range(SUPERSEDED)
+    ]
+
+    def emit(transaction: Transaction) -> None:
+        for spec in specs:
+            stores.emitter.emit(transaction, spec)
+
+    room.run(room.runtime._orchestrator.durable.run(emit))
 
 
 @pytest.mark.parametrize("days", [2, 20])
@@ -173,7 +200,8 @@ def test_the_space_is_bounded_by_the_conversations_of_the_living(days: int) -> N
     room.open()
     assert [agent.name for agent in room.runtime.view().agents] == ["Ada"]
 
-    space = space_of(room, ended=3 * days + 1, peak_rows=6)
+    # The rows of two days.
+    space = space_of(room, ended=4 * days + 1, peak_rows=2 * (SUPERSEDED + 10))
 
     assert space.files <= space.most_files
     assert space.size <= space.most_bytes
