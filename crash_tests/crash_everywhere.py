@@ -24,6 +24,7 @@ from sim.choices import PlainChoices
 from sim.disk.cache.operation import Sync
 from sim.disk.crash.choose_survivors import Pattern
 from sim.disk.crash.persistence import POSIX, PersistenceModel
+from sim.world import World
 from system.ports import Host, Provider
 from system.runtime import Options, Runtime
 from system.storage.framing import Framing
@@ -68,6 +69,27 @@ class Watched(Protocol):
     watch: Watch
 
 
+def watching(make: Callable[[], Any]) -> Callable[[], Any]:
+    """Return the call that makes a target of the runtime with a watch."""
+
+    def made() -> Any:
+        target = make()
+        attach, recover = target.attach, target.recover
+
+        def attached(world: World[Host]) -> None:
+            def recover_watched(host: Host) -> None:
+                host, target.watch = watched(host, world.disk)
+                recover(host)
+
+            target.recover = recover_watched
+            attach(world)
+
+        target.attach = attached
+        return target
+
+    return made
+
+
 class CrashEverywhere:
     """Crashes ``script`` at every site; the crashes are counted in ``coverage``.
 
@@ -88,10 +110,12 @@ class CrashEverywhere:
         self._script = script
         self._model = model
 
-    def run(self) -> None:
-        """Crash the script at every site that is not in ``coverage``; raise a ``Violation``."""
+    def run(self, names: Collection[str]) -> None:
+        """Crash these actions at every site that is not in ``coverage``; raise a ``Violation``."""
         for place, sites in enumerate(self._sites()):
             during = self._script[place].name
+            if during not in names:
+                continue
             for number, site in enumerate(sites, 1):
                 if site in self.coverage.met.get(during, ()):
                     continue

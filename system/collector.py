@@ -24,6 +24,7 @@ from system.archive import Archive, archive_path
 from system.durable.ended import Ended, EndedConversation, has_open_work, insert_ended
 from system.durable.seconds import seconds_of
 from system.errors import RuntimeRefused, StorageError
+from system.ports import FileSystem, OpenMode
 from system.recovery.recovery_report import RecoveryReport
 from system.sessions.session import SessionState
 
@@ -249,6 +250,11 @@ class Collector:
         host, store = orchestrator.host, orchestrator.store
         if orchestrator.recording is not None and not await orchestrator.recording.settle_entries():
             raise StorageError("recording", "its records are not written")
+        # The last line of a completed agent has no barrier of its own. After a power cut behind the
+        # archive, a boot would write another one.
+        logs = [agent.log.log for agent in batch if agent.log.log is not None]
+        unsynced = [log.path for log in logs if not log.is_durable]
+        await host.workers.run(lambda: _sync(host.files, unsynced))
         rows = [self._row(agent) for agent in batch]
         kept = [row.session_id for row in rows if row.archive]
         archived = await self._archive.write({each: orchestrator.log_path(each) for each in kept})
@@ -292,6 +298,15 @@ class Collector:
 
 def _ended_ns(agent: Agent) -> int:
     return int(datetime.fromisoformat(agent.history.last_ts).timestamp() * SECOND_NS)
+
+
+def _sync(files: FileSystem, paths: Sequence[str]) -> None:
+    for path in paths:
+        file = files.open(path, OpenMode.WRITE)
+        try:
+            file.fsync()
+        finally:
+            file.close()
 
 
 def _conversations(agent: Agent) -> Iterator[EndedConversation]:

@@ -58,7 +58,7 @@ SCRIPT = (
 def test_every_sub_step_is_crashed(framing: Framing, subtests: pytest.Subtests) -> None:
     coverage = Coverage()
     runtime, watched = partial(RuntimeTarget, "runtime", framing), partial(WatchedRuntime, framing)
-    CrashEverywhere(runtime, watched, SCRIPT, coverage).run()
+    CrashEverywhere(runtime, watched, SCRIPT, coverage).run({action.name for action in SCRIPT})
     log = of(f"log, {framing.value}", LOG[framing])
     for name, steps in {**WORK, "log": log}.items():
         with subtests.test(name):

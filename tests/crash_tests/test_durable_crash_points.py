@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from crash_tests.crash_everywhere import CrashEverywhere
-from crash_tests.rig.watched_host import watched
-from crash_tests.targets.runtime_durable import DurableRuntimeTarget, runtime_durable
+from crash_tests.crash_everywhere import CrashEverywhere, watching
+from crash_tests.targets.runtime_durable import runtime_durable
 from powercut.fuzz.action import Action, Json
-from powercut.fuzz.coverage import Coverage, SubStep, Watch
-from system.ports import Host
+from powercut.fuzz.coverage import Coverage, SubStep
 from tests.crash_tests.sub_steps import must_be_tried
 from tests.crash_tests.test_crash_points import RUN, create
 
@@ -70,21 +68,8 @@ BOOT_COMMITS = {
 }
 
 
-class WatchedDurable(DurableRuntimeTarget):
-    """The target, which records the sites of each lifetime in ``watch``."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.watch: Watch
-
-    def recover(self, host: Host) -> None:
-        """Recover on a watched host."""
-        host, self.watch = watched(host, self._world.disk)
-        super().recover(host)
-
-
 def everywhere() -> CrashEverywhere:
-    return CrashEverywhere(runtime_durable, WatchedDurable, SCRIPT, Coverage())
+    return CrashEverywhere(runtime_durable, watching(runtime_durable), SCRIPT, Coverage())
 
 
 def must_commit(crashes: CrashEverywhere, commits: Mapping[str, str]) -> None:
@@ -96,7 +81,7 @@ def must_commit(crashes: CrashEverywhere, commits: Mapping[str, str]) -> None:
 
 def test_every_commit_is_crashed() -> None:
     crashes = everywhere()
-    crashes.run()
+    crashes.run({action.name for action in SCRIPT})
     must_commit(crashes, COMMITS)
 
 
