@@ -48,7 +48,7 @@ def load(reference: str) -> object:
     try:
         found: object = getattr(sys.modules[module], name)
     except AttributeError:
-        raise HarnessError(f"module {module!r} has no object {name!r}") from None
+        raise HarnessError(f"module {module!r} has no object {name!r}{_hidden(module)}") from None
     return found
 
 
@@ -56,6 +56,15 @@ def _hint(module: str, name: str) -> str:
     """Return the module to name in place of its file, or nothing."""
     stem = module.removesuffix(".py")
     return f"; name the module, not its file: {stem}:{name}" if Path(f"{stem}.py").exists() else ""
+
+
+def _hidden(module: str) -> str:
+    """Return the file here that an imported module of the same name hides, or nothing."""
+    file, own = getattr(sys.modules[module], "__file__", None), Path(f"{module}.py")
+    if not own.exists() or (file and own.samefile(file)):
+        return ""
+    found = file or "a part of Python"
+    return f"; it is {found}, which hides {own} of this directory: give that file another name"
 
 
 def _is_within(module: str, missing: str | None) -> bool:

@@ -129,6 +129,14 @@ def test_module_that_is_not_there_is_named(project: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(("name", "hiding"), [("copy", "copy.py"), ("sys", "a part of Python")])
+def test_file_with_the_name_of_a_standard_module_is_to_be_renamed(name: str, hiding: str) -> None:
+    assert refused("explore", f"{name}:save") == f"module '{name}' has no object 'save'"
+    Path(f"{name}.py").write_text("def save(ack): pass", encoding="ascii")
+    sentence = refused("explore", f"{name}:save")
+    assert f"{hiding}, which hides {name}.py of this directory" in sentence
+
+
 @pytest.mark.parametrize(
     ("source", "sentence"),
     [
