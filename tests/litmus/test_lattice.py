@@ -23,6 +23,7 @@ from sim.disk.crash.persistence import (
 from sim.disk.crash.state_space import StateSpace
 from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
+from tests.litmus.body import Calls, outcomes
 from tests.litmus.programs import PROGRAMS, SETUP, Program, run
 
 MOST_STATES = 300
@@ -79,3 +80,16 @@ def test_keys_are_equal_exactly_for_equal_trees_and_inode_numbers(program: Progr
         observe = (image.digest(), tuple(inode.number for _, inode in image.tree()))
         assert visible.setdefault(state.key, observe) == observe
     assert len(set(visible.values())) == len(visible)
+
+
+def test_a_barrier_on_the_old_directory_waits_for_the_new_name_of_a_torn_rename_too() -> None:
+    def setup(calls: Calls) -> None:
+        calls.mkdir("d")
+        calls.write("d/f", "A1")
+
+    def body(calls: Calls) -> None:
+        calls.rename("d/f", "g")
+        calls.fsync("d")
+
+    torn = POSIX.with_torn_rename()
+    assert outcomes(POSIX, setup, body) <= outcomes(torn, setup, body)

@@ -14,6 +14,7 @@ from sim.disk.crash.micro_operation import (
     ForgetName,
     FreeBlocks,
     LinkName,
+    MicroOperation,
     MoveName,
     NameChange,
     SetSize,
@@ -56,16 +57,14 @@ def _closure(ordering: Ordering, asked_for: int, passing: set[int]) -> tuple[int
     found, later, moved_away = asked_for, _Later(), list[int]()
     for index in range(len(ordering.micros) - 1, -1, -1):
         micro = ordering.micros[index]
-        named = micro if isinstance(micro, NameChange) else None
-        if named and _has_made_room(ordering, index, named, later):
+        if _has_made_room(ordering, index, micro, later):
             moved_away.append(index)
             found |= 1 << index
-        if found >> index & 1 or (named and later.has_changed(named)):
+        if found >> index & 1 or later.has_changed(micro):
             found |= 1 << index
             if index not in passing:
                 found |= before[index]
-            if named:
-                later.add(named)
+            later.add(micro)
     return found, moved_away
 
 
@@ -103,8 +102,8 @@ class _Later:
         self._changed: set[tuple[tuple[int, str], int]] = set()
         self._lost: set[tuple[tuple[int, str], int]] = set()
 
-    def add(self, micro: NameChange) -> None:
-        """Add a change that precedes all that were added."""
+    def add(self, micro: MicroOperation) -> None:
+        """Add a piece that precedes all that were added."""
         names = names_of(micro)
         if isinstance(micro, Arrival) and (names[-1], micro.number) not in self._lost:
             self.kept.setdefault(names[-1], micro.number)
@@ -112,12 +111,12 @@ class _Later:
             self._lost.add((names[0], micro.number))
         self._changed |= {(name, micro.number) for name in names}
 
-    def has_changed(self, micro: NameChange) -> bool:
-        """Return whether the inode of an earlier change has changed one of its names again."""
+    def has_changed(self, micro: MicroOperation) -> bool:
+        """Return whether the inode of an earlier piece has changed one of its names again."""
         return any((name, micro.number) in self._changed for name in names_of(micro))
 
 
-def _has_made_room(ordering: Ordering, index: int, micro: NameChange, later: _Later) -> bool:
+def _has_made_room(ordering: Ordering, index: int, micro: MicroOperation, later: _Later) -> bool:
     """Return whether piece ``index`` moved a file away from a durable name that another kept."""
     if not isinstance(micro, MoveName):
         return False
@@ -146,7 +145,6 @@ def _passing_through(ordering: Ordering, number: int) -> set[int]:
     for index, micro in reversed(own):
         if isinstance(micro, Arrival) and names_of(micro)[-1] in gone:
             passed.add((index, names_of(micro)[-1]))
-            gone.discard(names_of(micro)[-1])
         if isinstance(micro, Departure):
             gone.add((micro.directory, micro.name))
     arrived = set[tuple[int, str]]()
@@ -154,7 +152,7 @@ def _passing_through(ordering: Ordering, number: int) -> set[int]:
         if isinstance(micro, Departure) and (micro.directory, micro.name) in arrived:
             passed.add((index, (micro.directory, micro.name)))
             arrived.discard((micro.directory, micro.name))
-        if isinstance(micro, Arrival) and (index, names_of(micro)[-1]) in passed:
+        if isinstance(micro, Arrival):
             arrived.add(names_of(micro)[-1])
     return {
         index for index, micro in own
@@ -196,7 +194,7 @@ def _asked_for(ordering: Ordering, sync: Sync, passing: set[int]) -> int:
 
 def _is_of(micro: LinkName | MoveName, directory: int, model: PersistenceModel) -> bool:
     """Return whether a barrier on ``directory`` covers this change of its entries."""
-    if isinstance(micro, LinkName) or model.coverage is Coverage.NEEDS:
+    if model.coverage is Coverage.NEEDS:
         return _new_directory(micro) == directory
     return directory in directories_of(micro)
 
@@ -209,7 +207,7 @@ def _is_removal_of(unlink: UnlinkName, directory: int, ordering: Ordering) -> bo
     """
     if unlink.directory != directory:
         return False
-    waits = unlink.moved_to and ordering.model.synced_names is SyncedNames.NEVER
+    waits = ordering.model.synced_names is SyncedNames.NEVER
     return not (waits and ordering.linked(unlink))
 
 

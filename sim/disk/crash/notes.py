@@ -86,13 +86,13 @@ class Notes:
             for note in self._notes
         )
 
-    def covered_by(self, number: int, directory: int, name: str) -> int:
-        """Return the inode that gets this name back when inode ``number`` loses it, or 0."""
+    def covered_by(self, losers: set[int], directory: int, name: str) -> int:
+        """Return the first inode but ``losers`` whose loss of this name is unsynced, or 0."""
         for note in self._notes:
             if (
                 isinstance(note, CoveredName)
                 and (note.directory, note.name) == (directory, name)
-                and note.number != number
+                and note.number not in losers
             ):
                 return note.number
         return 0

@@ -104,28 +104,23 @@ def _less_passed(micro: MicroOperation, passed: set[tuple[int, _Name]]) -> Itera
 
     Its directory may not be on the platter either.
     """
-    if isinstance(micro, Departure):
-        left = micro.number, (micro.directory, micro.name)
-        if left in passed:
-            passed.remove(left)
-            if isinstance(micro, UnlinkName):
-                return
+    if isinstance(micro, UnlinkName) and (micro.number, (micro.directory, micro.name)) in passed:
+        return
     yield micro
 
 
-def _notes(micro: MicroOperation, sync: Sync) -> Iterator[Note]:
+def _notes(micro: LinkName | MoveName, sync: Sync) -> Iterator[Note]:
     """Yield the notes of a new name that a barrier covers without one on its directory."""
-    if isinstance(micro, Arrival):
-        directory, name = names_of(micro)[-1]
-        if directory != sync.inode:
-            yield LoggedName(micro.operation, micro.number, directory, name)
-            if micro.replaced:
-                yield CoveredName(micro.operation, micro.replaced, directory, name)
+    directory, name = names_of(micro)[-1]
+    if directory != sync.inode:
+        yield LoggedName(micro.operation, micro.number, directory, name)
+        if micro.replaced:
+            yield CoveredName(micro.operation, micro.replaced, directory, name)
 
 
-def _loss(micro: MicroOperation) -> Iterator[UnlinkName]:
+def _loss(micro: LinkName | MoveName) -> Iterator[UnlinkName]:
     """Yield the loss of a name to a rename, which a barrier on that file does not cover."""
-    if isinstance(micro, Arrival) and micro.replaced:
+    if micro.replaced:
         yield UnlinkName(micro.operation, micro.replaced, *names_of(micro)[-1])
 
 

@@ -163,7 +163,7 @@ class Unsynced:
         """
         first = self._first_holder(directory, name)
         if first == number or self._notes.is_logged(first, directory, name):
-            return self._notes.covered_by(first, directory, name)
+            return self._notes.covered_by({first, number}, directory, name)
         return 0
 
     def _first_holder(self, directory: int, name: str) -> int:
