@@ -158,9 +158,8 @@ class TriggerStore:
     ) -> list[Trigger]:
         """Make CLAIMED triggers without a turn PENDING or DEAD; return them as they are now.
 
-        ``is_lost`` says whether a claim has no turn: at a boot, if its session can be read;
-        later, if its lease has ended (``is_expired``), its turn does not run, and its session
-        is not stopped. The attempts are compared with the limit, and not counted again.
+        ``is_lost`` says whether a claim has no turn: at a boot, if its session can be read. The
+        attempts are compared with the limit, and not counted again.
         """
         reclaimed = []
         for _, trigger in TRIGGERS.select(
@@ -338,11 +337,6 @@ class TriggerStore:
         assert isinstance(number, int)
         transaction.after_commit(lambda: self._queue.add(waiting, number))
         return TriggerStatus.PENDING
-
-
-def is_expired(trigger: Trigger, now_ns: int) -> bool:
-    """Return whether the lease of a claim has ended."""
-    return trigger.lease_until is not None and trigger.lease_until <= reached_at(now_ns)
 
 
 def _notice(trigger: Trigger) -> JsonObject:

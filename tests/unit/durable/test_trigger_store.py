@@ -14,7 +14,7 @@ from system.durable.errors import (
 from system.durable.state import Transaction
 from system.durable.task import TASKS, Task, TaskStatus
 from system.durable.trigger import SessionStatus, TriggerStatus
-from system.durable.trigger_store import LEASE_NS, is_expired
+from system.durable.trigger_store import LEASE_NS
 from tests.unit.durable.durable_bench import Bench
 
 NS = 10**9
@@ -161,13 +161,6 @@ def test_claims_of_sessions_that_are_not_served_stay(bench: Bench) -> None:
     reclaimed = bench.do(bench.stores.triggers.reclaim, lambda row: row.session_id != "s")
     assert [row.id for row in reclaimed] == [lost]
     assert bench.row(kept).status is TriggerStatus.CLAIMED
-
-
-def test_a_lease_ends(bench: Bench) -> None:
-    row = bench.claim(bench.emit()).trigger
-    assert not is_expired(row, bench.state.now_ns())
-    bench.advance(720)
-    assert is_expired(row, bench.state.now_ns())
 
 
 def test_a_durable_line_settles_a_trigger_whatever_its_row_says(bench: Bench) -> None:
