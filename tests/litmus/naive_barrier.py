@@ -308,29 +308,35 @@ class Barrier:
         """
         if self.model.coverage is not Coverage.NEEDS or not self.sync.inode:
             return before if self.sync.inode else {}
-        tails, platter = dict(before), copied(self.platter)
+        kept, left, platter = dict(before), OldTails(), copied(self.platter)
         for index in sorted(self.covered):
             piece = self.pieces[index]
             set_size = isinstance(piece, Size) and piece.is_set
             if isinstance(piece, Data | Zeros) or set_size:
-                noted = {key: tails[key] for key in tails if key[0] == piece.inode}
-                for key in noted:
-                    del tails[key]
-                tails |= self._left_tail(piece, noted, platter)
+                kept = {key: tail for key, tail in kept.items() if key[0] != piece.inode}
+                noted = {key: tail for key, tail in left.items() if key[0] == piece.inode}
+                left = {key: tail for key, tail in left.items() if key not in noted}
+                left |= self._left_tail(piece, noted, platter)
             if not isinstance(piece, Name):
                 apply(piece, platter)
-        return tails
+        return kept | left
 
     def _left_tail(self, piece: Piece, noted: OldTails, platter: Platter) -> OldTails:
-        """Return the old tail after a write (none), or after a part of a truncation."""
+        """Return the old tail after a write (none), or after a part of a truncation.
+
+        ``noted`` is the one that an earlier piece of this barrier has left.
+        """
         if isinstance(piece, Data) or piece.inode not in platter:
             return {}
-        size = min(
-            part.offset if isinstance(part, Zeros) else part.size
+        parts = [
+            part
             for part in self.pieces
             if part.call == piece.call and isinstance(part, Zeros | Size)
-        )
-        if noted and (piece.inode, size) in noted and self._noted_by == piece.call:
+        ]
+        if any(isinstance(part, Size) and part.freed_from < 0 for part in parts):
+            return noted
+        size = min(part.offset if isinstance(part, Zeros) else part.size for part in parts)
+        if (piece.inode, size) in noted and self._noted_by == piece.call:
             return noted
         self._noted_by = piece.call
         node = platter[piece.inode]

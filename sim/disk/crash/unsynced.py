@@ -228,8 +228,10 @@ class Unsynced:
         """
         tails: dict[int, OldTail] = {}
         keeps_tails = sync.inode and self.model.coverage is Coverage.NEEDS
+        # The zeros of a truncation that brings back a tail are no truncation to a smaller size.
+        extending = {each.operation for each in pieces if isinstance(each, SetSize) and each.tail}
         for micro in pieces:
-            if keeps_tails:
+            if keeps_tails and micro.operation not in extending:
                 self._note_tail(micro, tails)
             self._make_durable(micro)
         if len(self._notes):
