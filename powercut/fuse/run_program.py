@@ -223,7 +223,8 @@ def _notes(server: DiskServer, *, watched: bool) -> Iterator[str]:
     if server.mapped:
         yield (
             f"stores to mapped memory of {_listed(server.mapped)} reached the disk only when the "
-            "kernel wrote the pages: at msync, munmap or close"
+            "kernel wrote the pages: at msync, munmap or close; until then a kill seems to lose "
+            "them, which it does not"
         )
     if server.ranges:
         yield (

@@ -110,6 +110,7 @@ def test_stores_to_mapped_memory_are_named(tmp_path: Path) -> None:
     assert [note.partition(" reached")[0] for note in recording.notes] == [
         "stores to mapped memory of /m"
     ]
+    assert recording.notes[0].endswith("until then a kill seems to lose them, which it does not")
     assert files_after(recording) == {"/m": b"bytes".ljust(4096, b"\0")}
 
 
