@@ -131,12 +131,6 @@ EXAMPLES: Final[tuple[Program, ...]] = (
     [("write", "f", "A1", 0), ("fsync", "f"), ("create", "k"), ("rename", "f", "g"),
      ("rename", "g", "h"), ("rename", "k", "f"), ("rename", "h", "f"),
      ("fsync", "")],
-    # A part of a rename that is left over makes no other part obsolete.
-    [("create", "g"), ("rename", "g", "f"), ("rename", "d/f", "f"),
-     ("rename", "f", "g"), ("rename", "g", "f"), ("fsync", "f"),
-     ("sync",)],
-    [("unlink", "d/f"), ("rename", "f", "d/f"), ("fsync", "d/f"),
-     ("rename", "d/f", "f"), ("rename", "f", "d/f"), ("unlink", "d/f")],
     # A name that was logged without replacing a file covers none.
     [("link", "f", "g"), ("fsync", "g"), ("rename", "d/f", "g"), ("fsync", "d"),
      ("rename", "g", "d/f")],
