@@ -13,9 +13,17 @@ from typing import Final, TypeAlias
 
 from powercut.explorer.crash_state import done_at, lost_pieces, unsynced_along
 from powercut.explorer.harm import Harm, Harms
-from powercut.explorer.missing_barrier import Gap, LostPieces, MissingBarrier, gap_of, insert
+from powercut.explorer.missing_barrier import (
+    Gap,
+    LostPieces,
+    MissingBarrier,
+    gap_of,
+    insert,
+    is_due_for_loss,
+)
 from powercut.explorer.repair import OutOfTime, explored, preventable, repair, with_barriers
 from powercut.explorer.verdicts import Exploration, Failure
+from sim.disk.crash.persistence import PersistenceModel
 
 _JUDGED_FAILURES: Final = 24
 _ByModel: TypeAlias = dict[str, list[Failure]]
@@ -200,12 +208,22 @@ class _Search:
             # Any of several barriers suffices under this model, or there are too many failures.
             failures = preventable(found)[:_JUDGED_FAILURES]
             lost = LostPieces(self._workload, found.model, failures)
-            for barrier in self._barriers:
+            for barrier in self._most_direct_first(found.model, failures[0]) if failures else ():
                 prevented = lost.prevented(insert(self._workload, barrier))
                 if prevented:
                     caused[barrier][name] = prevented
                     break
         return caused
+
+    def _most_direct_first(self, model: PersistenceModel, failure: Failure) -> list[MissingBarrier]:
+        """Return the barriers, first those for an operation that ``failure`` loses.
+
+        The others are for earlier operations, and prevent the loss only under this model.
+        """
+        return sorted(
+            self._barriers,
+            key=lambda barrier: not is_due_for_loss(self._workload, barrier, model, failure),
+        )
 
     def _only_in(self, name: str, found: Exploration) -> list[Failure]:
         """Return the failures of ``found`` that are gone with all barriers, as they were first."""

@@ -103,15 +103,30 @@ def gap_of(
 
     Of several it is the first one. If there is none, it is the first gap of the workload.
     """
-    point = failure.crashes[0]
-    ((_, micros),) = unsynced_along(workload.journal, model, {done_at(point)})
-    lost = {piece.operation for piece in lost_pieces(micros, point)}
+    lost = _lost_operations(workload, model, failure)
     gaps = [
         (first, last) for last, due in _due(workload, barrier) for first in reversed([*due.items()])
     ]
     (inode, first), last = next((gap for gap in gaps if gap[0][1].number in lost), gaps[0])
     names = names_at(workload.journal, _position(workload, last))
     return Gap(names.get(inode, f"inode {inode}"), first, last)
+
+
+def is_due_for_loss(
+    workload: RecordedWorkload, barrier: MissingBarrier, model: PersistenceModel, failure: Failure
+) -> bool:
+    """Return whether the barrier is due for an operation that ``failure`` loses."""
+    lost = _lost_operations(workload, model, failure)
+    return any(first.number in lost for _, due in _due(workload, barrier) for first in due.values())
+
+
+def _lost_operations(
+    workload: RecordedWorkload, model: PersistenceModel, failure: Failure
+) -> set[int]:
+    """Return the numbers of the operations of which the first crash loses a piece."""
+    point = failure.crashes[0]
+    ((_, micros),) = unsynced_along(workload.journal, model, {done_at(point)})
+    return {piece.operation for piece in lost_pieces(micros, point)}
 
 
 def _due(
@@ -184,8 +199,7 @@ def candidates(
     """
     point = failure.crashes[0]
     done = done_at(point)
-    ((_, micros),) = unsynced_along(workload.journal, model, {done})
-    lost = {piece.operation for piece in lost_pieces(micros, point)}
+    lost = _lost_operations(workload, model, failure)
     events = [event for event in events_of(workload) if event.is_before(done, failure.entries)]
     known: set[MissingBarrier] = set()
     for place, last in reversed(list(enumerate(events))):

@@ -8,7 +8,9 @@ operations of the boots that give back claims, carry out lines, and decide about
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+import pytest
 
 from crash_tests.crash_everywhere import CrashEverywhere, watching
 from crash_tests.targets.runtime_durable import runtime_durable
@@ -85,7 +87,11 @@ def test_every_commit_is_crashed() -> None:
     must_commit(crashes, COMMITS)
 
 
-def test_every_boot_after_a_commit_is_crashed() -> None:
+@pytest.mark.parametrize(
+    "actions",
+    [("run",), pytest.param(("emit", "run", "perform", "advance"), marks=pytest.mark.stress)],
+)
+def test_every_boot_after_a_commit_is_crashed(actions: Sequence[str]) -> None:
     crashes = everywhere()
-    crashes.run_boots(("emit", "run", "perform", "advance"))
+    crashes.run_boots(actions)
     must_commit(crashes, BOOT_COMMITS)

@@ -81,13 +81,26 @@ def test_reduced_reproducer_takes_the_place_of_the_one_that_was_found(score: Sco
     assert max(len(finding.run.log.steps) for finding in found) <= 3
 
 
-def test_failures_are_grouped_by_cause(score: Score) -> None:
-    reported, printed = findings_of(PLAN)
-    found, _ = reported.reduce([score], hurry=False)
+def test_failures_are_grouped_by_cause() -> None:
+    plan = replace(PLAN, targets=(TargetEntry("unsynced", "tests.unit.fuzz.broken:unsynced"),))
+    reported, printed = findings_of(plan)
+    found, _ = reported.reduce([run_batch(next(batches(plan)))], hurry=False)
     assert len(found) > 1
     assert printed.getvalue().count("step\n") == 1
     assert printed.getvalue().count("same cause") == len(found) - 1
-    assert "  cause   no fsync of /data/state.json between write at " in printed.getvalue()
+    assert "  cause   no fsync of /data/state.json.tmp between write at " in printed.getvalue()
+    assert "  repair  with that fsync, none of 13 states fails\n" in printed.getvalue()
+
+
+def test_of_two_missing_barriers_each_finding_names_its_own_first(score: Score) -> None:
+    reported, printed = findings_of(PLAN)
+    reported.reduce([score], hurry=False)
+    lines = printed.getvalue().splitlines()
+    lost = [line.split()[2].strip(",") for line in lines if line.startswith("          lost ")]
+    causes = [line.split()[4] for line in lines if line.startswith("  cause   no fsync of ")]
+    others = [line.split()[4] for line in lines if line.startswith("  also    no fsync of ")]
+    assert lost == ["/data/state.json", "of"]
+    assert causes == ["/data", "/data/state.json"] == others[::-1]
     assert "  repair  with these 2 fsyncs, none of 8 states fails\n" in printed.getvalue()
 
 

@@ -89,6 +89,33 @@ def test_the_round_of_a_loop_is_named_whose_loss_is_shown() -> None:
     assert (cause.gap.path, cause.gap.first.path) == ("/2", "/2/f")
 
 
+def test_of_barriers_that_suffice_the_one_for_the_lost_operation_is_named() -> None:
+    def commit(process: Process, ack: History) -> None:
+        """Commit by a removal of the rollback journal, without any barrier."""
+        for name in ("/db", "/journal"):
+            descriptor = process.open(name, os.O_CREAT | os.O_WRONLY)
+            process.write(descriptor, b"old")
+            process.close(descriptor)
+        process.sync()
+        descriptor = process.open("/db", os.O_WRONLY)
+        process.write(descriptor, b"new")
+        process.close(descriptor)
+        process.unlink("/journal")
+        ack("new")
+
+    def is_committed(process: Process, known: Known) -> None:
+        if known.acknowledged:
+            with process.open_file("/db", "rb") as file:
+                if file.read() != b"new" or "journal" in process.listdir("/"):
+                    raise LostAck("the commit is lost")
+
+    # Under scc any barrier after the commit prevents the loss of the removal.
+    removal, data = diagnosed(commit, is_committed).causes
+    assert gap(removal) == ("/", "unlink", "ack")
+    assert tuple(removal.failures) == ALL
+    assert gap(data) == ("/db", "write", "ack")
+
+
 def test_new_directories_need_a_barrier_each() -> None:
     def workload(process: Process, ack: History) -> None:
         process.mkdir("/a")
