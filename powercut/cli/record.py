@@ -18,6 +18,9 @@ from powercut.fuse.recording import Recording, save_recording
 
 _SHOWN_LINES = 8
 
+OPTIONS_FIRST = {"allow_interspersed_args": False}
+"""Options behind the name of the program are the program's, also without ``--``."""
+
 setup_option = click.option(
     "--setup",
     metavar="CMD",
@@ -35,7 +38,7 @@ timeout_option = click.option(
 )
 
 
-@click.command()
+@click.command(context_settings=OPTIONS_FIRST)
 @setup_option
 @click.option(
     "-o",

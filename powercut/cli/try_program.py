@@ -14,7 +14,7 @@ from rich.console import Console
 from powercut.cli.completion import complete_from
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import busy, console_beside, json_option, one_line, write_json
-from powercut.cli.record import print_recording, setup_option, timeout_option
+from powercut.cli.record import OPTIONS_FIRST, print_recording, setup_option, timeout_option
 from powercut.cli.usage import asked_by_user, must_take_json
 from powercut.counted import counted
 from powercut.explorer.diagnosis import Diagnosis, diagnose
@@ -47,7 +47,7 @@ _BLIND_COMPARISON = (
 )
 
 
-@click.command("try")
+@click.command("try", context_settings=OPTIONS_FIRST)
 @setup_option
 @click.option(
     "--check",

@@ -53,6 +53,13 @@ def test_a_rename_without_a_barrier_loses_the_acknowledgement_and_the_file(tmp_p
     assert any(line.startswith("repair    with these 2 fsyncs, none of ") for line in lines)
 
 
+@pytest.mark.parametrize("command", ["try", "record"])
+def test_options_behind_the_program_belong_to_it(tmp_path: Path, command: str) -> None:
+    result = powercut_in(tmp_path, command, *OLD, "sh", "-c", CAREFUL)
+    assert result.returncode == 0, result.stderr
+    assert "5 operations" in result.stdout
+
+
 def test_a_verdict_stands_where_its_recording_cannot_be_kept(tmp_path: Path) -> None:
     (tmp_path / ".powercut").touch()
     result = powercut_in(tmp_path, "try", *OLD, "--", "sh", "-c", CARELESS)
