@@ -86,6 +86,11 @@ class Found(NamedTuple):
         """The number of operations that are complete at the crash."""
         return done_at(self.crash)
 
+    @property
+    def losses(self) -> int:
+        """The number of pieces that a power cut loses or tears."""
+        return _losses(self.crash)
+
 
 class Search(NamedTuple):
     """The images of one model. ``points`` of ``all_points`` crash points were visited, and

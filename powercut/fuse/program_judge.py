@@ -2,7 +2,8 @@
 
 The first pass finds the distinct images of every model. Images that several models share are
 checked once. The second pass checks the best of them, by rank: of each rank, one image of each
-crash point in turn.
+crash point in turn. Where the image that fails loses many pieces, the third pass checks images
+of its crash point that lose less, because only those show the cause.
 """
 
 from __future__ import annotations
@@ -51,6 +52,9 @@ _CHECKED_BYTES: Final = 6 << 30
 """The approximate limit on the bytes of images that are written for checks."""
 
 _FEWEST_CHECKS: Final = 64
+_PLAINER_OF_POINT: Final = 64
+_PLAINER_OF_MODEL: Final = 8
+"""The third pass checks at most this part of the checks for each model."""
 _CHECKS_PER_RECOVERY: Final = 10
 _SHARES: Final = {
     Rank.EXTREME: 5,
@@ -142,7 +146,10 @@ class ProgramJudge:
         searches = self._search(workload, models)
         size = sum(map(len, Disk.from_journal(journal).files().values()))
         most = max(_FEWEST_CHECKS, min(self._checks, _CHECKED_BYTES // (size + 1)))
-        self._check_best(workload, searches, min(most, self._checks))
+        most = min(most, self._checks)
+        self._check_best(workload, searches, most)
+        for each in searches.values():
+            self._check_plainer(workload, each, most // _PLAINER_OF_MODEL)
         if self._nested is not None:
             self._crash_recoveries(workload, searches, self._nested)
         keys = {found.key for each in searches.values() for found in each.found}
@@ -177,7 +184,7 @@ class ProgramJudge:
         del found
         return False
 
-    # -- the two passes --------------------------------------------------------------------
+    # -- the passes ------------------------------------------------------------------------
 
     def _search(
         self, workload: RecordedWorkload, models: Sequence[PersistenceModel]
@@ -197,7 +204,28 @@ class ProgramJudge:
         for found in (found for each in searches.values() for found in each.found):
             if found.key not in self._results:
                 unknown.setdefault(found.key, found)
-        chosen = best(unknown.values(), most)
+        self._check_all(workload, best(unknown.values(), most))
+
+    def _check_plainer(self, workload: RecordedWorkload, search: Search, most: int) -> None:
+        """Check images that lose less than every failing one of their crash point."""
+        fewest: dict[int, int] = {}
+        unknown: dict[int, list[Found]] = {}
+        for found in search.found:
+            result = self._results.get(found.key)
+            if result is None:
+                unknown.setdefault(found.done, []).append(found)
+            elif result.violation is not None:
+                fewest[found.done] = min(found.losses, fewest.get(found.done, found.losses))
+        chosen: list[tuple[int, Found]] = []
+        for done, losses in fewest.items():
+            plainer = [found for found in unknown.get(done, ()) if 0 < found.losses < losses]
+            plainer.sort(key=lambda found: found.losses)
+            chosen += enumerate(plainer[:_PLAINER_OF_POINT])
+        chosen.sort(key=lambda placed: placed[0])
+        if chosen:
+            self._check_all(workload, [found for _, found in chosen[:most]])
+
+    def _check_all(self, workload: RecordedWorkload, chosen: Sequence[Found]) -> None:
         images = dict(_built(workload.journal, chosen))
         for number, checked in self._run(
             [(images[found.key], found.entries) for found in chosen]

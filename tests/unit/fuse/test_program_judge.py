@@ -1,0 +1,62 @@
+"""The passes of the judge of a recorded program."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+import pytest
+
+from oracles.violation import UnreadableAfterCrash
+from powercut.fuse import program_judge
+from powercut.fuse.crash_search import Found, Rank
+from powercut.fuse.image_check import Checked
+from powercut.fuse.program_judge import ProgramJudge
+from powercut.fuse.recording import Acknowledgement, Recording
+from sim.disk.calls.process import Process
+from sim.disk.crash.image import Image
+from sim.disk.crash.persistence import POSIX
+from sim.disk.disk import Disk
+
+FILES = 12
+
+
+class _FirstBeforeLast:
+    """Fails if the last file is there, and the first one is not."""
+
+    def begin(self, folder: str) -> _FirstBeforeLast:
+        assert folder
+        return self
+
+    def check(self, image: Image, entries: int) -> Checked:
+        assert entries in {0, 1}
+        files = image.files()
+        if f"/{FILES}" in files and "/1" not in files:
+            return Checked(UnreadableAfterCrash("the first file is missing"))
+        return Checked(None)
+
+
+def many_files() -> Recording:
+    disk = Disk()
+    process = Process(disk)
+    for number in range(1, FILES + 1):
+        process.close(process.open(f"/{number}", os.O_CREAT | os.O_WRONLY))
+    ends = (Acknowledgement(len(disk.journal), "done"),)
+    return Recording(("app",), "", "", "/disk", 0, ends, (), disk.journal)
+
+
+def only_one_alone(images: Iterable[Found], most: int) -> list[Found]:
+    return [each for each in images if each.rank is Rank.ONE_ALONE][:most]
+
+
+def test_a_failure_that_loses_much_is_followed_by_those_that_lose_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(program_judge, "best", only_one_alone)
+    checks = 400
+    judge = ProgramJudge(many_files(), _FirstBeforeLast(), checks, 1)
+    found = judge.judge([POSIX])["posix"]
+    losses = [len(failure.crashes[0].survivors.lost) for failure in found.failures]
+    assert max(losses) > FILES, "the second pass has found the failure"
+    assert min(losses) <= 2
+    assert judge.counts.checked <= checks + checks // 8
