@@ -129,7 +129,8 @@ class ProgramJudge:
             )
         if checked.violation is not None:
             raise HarnessError(
-                f"on the undamaged disk {checked.violation.statement}; correct the check"
+                f"on the undamaged disk {checked.violation.statement}; correct the check. It runs "
+                "in the directory of these files, so other files need absolute paths"
             )
         if first.violation is not None:
             raise HarnessError(
