@@ -26,20 +26,22 @@ class Reason(StrEnum):
 class Invalidation:
     """The invalidation of a record: why, by, and when (ISO 8601 in UTC).
 
-    ``earlier`` is the reason that the record had before, or None.
+    ``earlier`` is the reason that the record had before, or None. ``others`` are members that
+    this version does not know.
     """
 
     reason: str
     by: str
     utc_iso: str
     earlier: str | None = None
+    others: FrozenJson = EMPTY
 
     def to_dict(self) -> JsonObject:
         """Return the invalidation as the JSON object of a header."""
         members: JsonObject = {"reason": self.reason, "by": self.by, "utcIso": self.utc_iso}
         if self.earlier is not None:
             members["details"] = [str(self.earlier)]
-        return members
+        return {**self.others.members(), **members}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ RECORD_MEMBERS: Final = frozenset(
     {"v", "header", "envelope", "routerDecision", "events", "finalResponse"}
 )
 _EVENT_MEMBERS: Final = frozenset({"seq", "type", "payload", "timestamp"})
+_INVALIDATION_MEMBERS: Final = frozenset({"reason", "by", "utcIso", "details"})
 _TYPES: Final = {str(known): known for known in EventType}
 
 
@@ -74,11 +75,14 @@ def event_from_dict(value: Json) -> ExecutionEvent:
 
 def _invalidation(members: JsonObject) -> Invalidation:
     details = _optional(members, "details", list)
+    if details is not None and len(details) != 1:
+        raise ValueError(f"details has {len(details)} texts, not one")
     return Invalidation(
         _typed(members, "reason", str),
         _typed(members, "by", str),
         _typed(members, "utcIso", str),
         None if details is None else _typed({"details": details[0]}, "details", str),
+        _others(members, _INVALIDATION_MEMBERS),
     )
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Final, NoReturn, cast
 
 from system.errors import NewerFormat
@@ -20,8 +21,8 @@ from system.storage.codec import DEEPEST, canonical
 
 SUFFIX: Final = ".json"
 COMPRESSED: Final = ".gz"
-_LEVELS_ABOVE: Final = 3
-"""Levels of nesting above a payload."""
+_DEEPEST_RECORD: Final = DEEPEST + 3
+"""The levels of nesting of a record: three above the deepest payload."""
 
 
 def encode_record(record: ExecutionRecord, *, compressed: bool = False) -> bytes:
@@ -45,11 +46,19 @@ def decode_record(data: bytes, path: str, *, compressed: bool = False) -> Execut
         problems = find_problems(record)
     except (ValueError, RecursionError) as bad:
         raise RecordCorruptedError(path, [str(bad)]) from bad
-    if members.get("routerDecision") != record.router_decision and not record.header.is_foreign:
-        problems = (*problems, "routerDecision is not the payload of the last ROUTER_DECISION")
+    if not record.header.is_foreign:
+        problems = (*problems, *_unread(members, record))
     if problems:
         raise RecordCorruptedError(path, problems, record)
     return record
+
+
+def _unread(members: JsonObject, record: ExecutionRecord) -> Iterator[str]:
+    """Yield a problem if a file has members that its record, and so its hash, does not have."""
+    if members.get("routerDecision") != record.router_decision:
+        yield "routerDecision is not the payload of the last ROUTER_DECISION"
+    elif canonical(members, _DEEPEST_RECORD) != record.encoded():
+        yield "it has members that its recordHash does not cover"
 
 
 def _has_its_hash(members: JsonObject) -> bool:
@@ -58,8 +67,8 @@ def _has_its_hash(members: JsonObject) -> bool:
     if not isinstance(header, dict):
         return False
     bare: JsonObject = {name: item for name, item in header.items() if name != "recordHash"}
-    levels = DEEPEST + _LEVELS_ABOVE
-    return header.get("recordHash") == hash_text(canonical({**members, "header": bare}, levels))
+    written = canonical({**members, "header": bare}, _DEEPEST_RECORD)
+    return header.get("recordHash") == hash_text(written)
 
 
 def parse_object(data: bytes, path: str) -> JsonObject:

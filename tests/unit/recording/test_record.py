@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 from system.errors import NewerFormat
+from system.host import RealClock
 from system.recording.executions.deterministic_clock import DeterministicClock
 from system.recording.records.errors import RecordCorruptedError
 from system.recording.records.event import EventType
 from system.recording.records.frozen_json import FrozenJson
-from system.recording.records.header import Reason
+from system.recording.records.header import Invalidation, Reason
+from system.recording.records.invalidation import invalidated
 from system.recording.records.record import ExecutionRecord
 from system.recording.records.record_members import from_dict
 from system.recording.records.status import ExecutionStatus, status_of
@@ -65,11 +67,18 @@ def test_members_of_a_later_version_are_kept_and_covered_by_the_hash() -> None:
         record,
         events=(event, *record.events[1:]),
         others=FrozenJson.of({"tags": ["a"]}),
-        header=replace(record.header, others=FrozenJson.of({"region": "x"})),
+        header=replace(
+            record.header,
+            replayable=False,
+            replayable_reason="manually_invalidated",
+            invalidation=Invalidation("x", "Ada", "", others=FrozenJson.of({"ticket": 7})),
+            others=FrozenJson.of({"region": "x"}),
+        ),
     ).sealed()
     members: Any = json.loads(encode_record(record))
     assert members["tags"] == ["a"]
     assert members["header"]["region"] == "x"
+    assert members["header"]["invalidation"]["ticket"] == 7
     assert members["events"][0]["span"] == 1
     assert decoded(members) == record
     members["tags"] = ["b"]
@@ -123,6 +132,31 @@ CHANGES: list[tuple[str, Callable[[Any], object]]] = [
     ("deeper than 100", lambda r: r.update(envelope=json.loads('{"a":' * 101 + "1" + "}" * 101))),
     ("lone surrogate", lambda r: r["envelope"].update(agent="\ud800")),
 ]
+
+
+INVALIDATION_CHANGES: list[tuple[str, Callable[[Any], object]]] = [
+    ("details has 0 texts", lambda r: r["header"]["invalidation"].update(details=[])),
+    ("details has 2 texts", lambda r: r["header"]["invalidation"]["details"].append("x")),
+    ("details is int", lambda r: r["header"]["invalidation"].update(details=[1])),
+    ("recordHash", lambda r: r["header"]["invalidation"].update(more=1)),
+    ("recordHash", lambda r: r["header"]["invalidation"].update(by="Bob")),
+    ("does not cover", lambda r: r["header"].update(reExecutionOf=None)),
+    ("does not cover", lambda r: r["events"][0].update(timestamp=None)),
+]
+
+
+@pytest.mark.parametrize(
+    ("problem", "change"), INVALIDATION_CHANGES, ids=range(len(INVALIDATION_CHANGES))
+)
+def test_a_changed_invalidation_is_corrupted(problem: str, change: Callable[[Any], object]) -> None:
+    marked = replace(finished(), header=replace(finished().header, replayable_reason="a clock"))
+    record = invalidated(marked, "wrong", "Ada", RealClock())
+    members = json.loads(encode_record(record))
+    assert members["header"]["invalidation"]["details"] == ["a clock"]
+    assert decoded(members) == record
+    change(members)
+    with pytest.raises(RecordCorruptedError, match=problem):
+        decoded(members)
 
 
 @pytest.mark.parametrize(("problem", "change"), CHANGES, ids=range(len(CHANGES)))
