@@ -44,6 +44,7 @@ def incomplete(root: str, with_retried: bool, as_json: bool) -> None:
         elif rows:
             echo_table(_HEADER, [[cell or "-" for cell in row.values()] for row in rows])
         unreadable = [error for _, error in report.unreadable]
+        unreadable += store.log_problems()
         unreadable += map(str, store.unreadable_packs())
         if unreadable or any(each.retried_by is None for each in shown):
             leave(FOUND, *unreadable)

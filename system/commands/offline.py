@@ -15,6 +15,7 @@ from system.host import reading_host
 from system.ports import Host, Json
 from system.recording.offline_store import OfflineRecords
 from system.recording.records.errors import (
+    ForeignRecordFile,
     NotReplayableError,
     RecordCorruptedError,
     RecorderError,
@@ -60,7 +61,7 @@ def reporting(root: str) -> Iterator[None]:
         )
     except ReplayHashMismatchError as mismatch:
         leave(MISMATCH, mismatch)
-    except (RecordCorruptedError, RowDamaged) as damaged:
+    except (RecordCorruptedError, ForeignRecordFile, RowDamaged) as damaged:
         leave(FOUND, damaged)
     except RecordNotFoundError as unknown:
         leave(USAGE, f"--root {root}: {unknown}")

@@ -54,6 +54,7 @@ def list_records(root: str, as_json: bool) -> None:
         else:
             names = ("executionId", "createdUtcIso", "status", "agent", "response")
             echo_table(names, [[str(row[name]) for name in names] for row in rows])
+        damaged += store.log_problems()
         _add_packs(store, damaged, newer)
         _leave_with(damaged, newer)
 
@@ -118,17 +119,17 @@ def verify(root: str, execution_ids: tuple[str, ...]) -> None:
         store = records_of(root)
         problems, newer = list[str](), list[str]()
         if not execution_ids:
-            problems += _log_problems(store)
+            problems += store.log_problems()
             _add_packs(store, problems, newer)
         for execution_id in execution_ids or store.list_all():
             try:
                 click.echo(f"{execution_id}  {_verdict(store.load(execution_id))}")
-            except RecordNotFoundError:
-                raise
             except NewerFormat as error:
                 click.echo(f"{execution_id}  of a newer version")
                 newer.append(str(error))
             except (StorageError, OSError) as error:
+                if execution_ids and isinstance(error, RecordNotFoundError):
+                    raise
                 click.echo(f"{execution_id}  damaged")
                 problems.append(str(error))
         _leave_with(problems, newer)
@@ -139,15 +140,6 @@ def _verdict(record: ExecutionRecord) -> str:
     function = "" if report.function is None else f", {report.function.value}"
     unknown = f", unknown events: {', '.join(report.unknown_types)}" if report.unknown_types else ""
     return f"sound ({report.coverage}{function}{unknown})"
-
-
-def _log_problems(store: OfflineRecords) -> Iterator[str]:
-    report = store.log.report
-    for path, span, data in store.log.bad:
-        yield f"{path}: {len(data)} damaged bytes at offset {span.start}: {span.reason}"
-    for first, last in report.missing:
-        yield f"the log: entries {first} to {last} are missing"
-    yield from report.findings
 
 
 @records.command()

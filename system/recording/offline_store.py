@@ -11,8 +11,11 @@ from typing import Final
 
 from system.errors import StorageError
 from system.ports import Host
+from system.recording.records.errors import RecordCorruptedError, RecordNotFoundError
 from system.recording.records.record import ExecutionRecord
 from system.recording.stores.file_store import FileExecutionStore, is_settled
+from system.recording.wal.checkpoint import CHECKPOINT, read_checkpoint
+from system.recording.wal.format import DIRECTORY
 from system.recording.wal.recovery import ReadLog, read_log
 
 _ATTEMPTS: Final = 8
@@ -34,14 +37,33 @@ class OfflineRecords:
         """Return a record; raises as ``ExecutionStore.load``."""
         execution = self.log.executions.get(execution_id)
         if execution is None:
-            return self._files.load(execution_id)
+            return self._load_file(execution_id)
         if is_settled(self._newer, execution):
             return self._newer.load(execution_id)
         return execution.record()
 
+    def _load_file(self, execution_id: str) -> ExecutionRecord:
+        """Load a record that the log does not have; raises as ``load``."""
+        try:
+            return self._files.load(execution_id)
+        except RecordNotFoundError as missing:
+            if execution_id in self.log.executions.headless:
+                problem = f"the log has no start of execution {execution_id}"
+                raise RecordCorruptedError(DIRECTORY, [problem]) from missing
+            raise
+
     def list_all(self) -> Iterator[str]:
-        """Yield the ids of all records, sorted."""
-        return iter(sorted({*self._files.list_all(), *self.log.executions.all()}))
+        """Yield the ids of all records, sorted; of some, the log has lost the start."""
+        executions = self.log.executions
+        return iter(sorted({*self._files.list_all(), *executions.all(), *executions.headless}))
+
+    def log_problems(self) -> Iterator[str]:
+        """Yield a sentence for each damage of the log, which may hide executions."""
+        for path, span, data in self.log.bad:
+            yield f"{path}: {len(data)} damaged bytes at offset {span.start}: {span.reason}"
+        for first, last in self.log.report.missing:
+            yield f"the log: entries {first} to {last} are missing"
+        yield from self.log.report.findings
 
     def unreadable_packs(self) -> Iterator[StorageError]:
         """Yield an error for each pack of records that is damaged or of a later version."""
@@ -49,10 +71,16 @@ class OfflineRecords:
 
 
 def _read(host: Host) -> ReadLog:
-    """Read the log; the process that owns the root may remove files meanwhile."""
+    """Read the log; the process that owns the root may remove files meanwhile.
+
+    Its next checkpoint does so, and what was read before it does not agree with the files that are
+    left.
+    """
     for _ in range(_ATTEMPTS):
         try:
-            return read_log(host.files, host.clock)
+            log = read_log(host.files, host.clock)
         except FileNotFoundError:
             continue
+        if read_checkpoint(host.files, CHECKPOINT) == log.checkpoint:
+            return log
     return read_log(host.files, host.clock)

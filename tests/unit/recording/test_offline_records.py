@@ -1,0 +1,116 @@
+"""Reading the records of a root that this process has not opened: a damaged log, a root in use."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from system.host import RealFileSystem, real_host
+from system.recording.offline_store import OfflineRecords
+from tests.unit.recording.command_root import invoke
+from tests.unit.recording.executions import run
+from tests.unit.recording.recording_bench import Bench
+from tests.unit.recording.test_commands import interrupted
+
+
+@pytest.fixture
+def lost(root: Path) -> str:
+    """Return the id of an interrupted execution whose start is damaged."""
+    execution_id = run(interrupted(root))
+    (segment,) = (root / "wal").glob("*.wal")
+    segment.write_bytes(segment.read_bytes().replace(b'{"envelope"', b'{"envelopE"'))
+    return execution_id
+
+
+@pytest.mark.parametrize(
+    "command", [("records", "list"), ("records", "verify"), ("incomplete",)], ids=" ".join
+)
+def test_an_execution_without_its_start_is_damaged(
+    root: Path, lost: str, command: tuple[str, ...]
+) -> None:
+    result = invoke(root, *command)
+    assert result.exit_code == 1
+    assert f"the log has no start of execution {lost}" in result.stderr
+    assert "damaged bytes at offset 26" in result.stderr
+
+
+@pytest.mark.parametrize("command", [("records", "show"), ("replay", "--force")], ids=" ".join)
+def test_an_execution_without_its_start_cannot_be_read(
+    root: Path, lost: str, command: tuple[str, ...]
+) -> None:
+    result = invoke(root, *command, lost)
+    assert result.exit_code == 1
+    assert f"the log has no start of execution {lost}" in result.stderr
+
+
+@pytest.mark.parametrize("command", [("records", "list"), ("incomplete",)], ids=" ".join)
+def test_damage_that_may_hide_an_execution_is_found(root: Path, command: tuple[str, ...]) -> None:
+    run(interrupted(root))
+    assert "damaged" not in invoke(root, *command).stderr
+    (segment,) = (root / "wal").glob("*.wal")
+    content = segment.read_bytes()
+    segment.write_bytes(content[:9] + b"?" + content[10:])
+    result = invoke(root, *command)
+    assert result.exit_code == 1
+    assert "26 damaged bytes at offset 0: its header is damaged" in result.stderr
+
+
+def test_a_link_to_nothing_does_not_end_the_verification(root: Path, ids: list[str]) -> None:
+    name = "exec-" + "0" * 16
+    (root / "records" / f"{name}.json").symlink_to("nothing")
+    result = invoke(root, "records", "verify")
+    assert result.exit_code == 1
+    assert [line.split()[:2] for line in result.stdout.splitlines()] == [
+        [name, "damaged"], *([each, "sound"] for each in ids),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "command", [("records", "show"), ("records", "verify"), ("replay",)], ids=" ".join
+)
+def test_a_file_of_another_execution_is_damage(
+    root: Path, ids: list[str], command: tuple[str, ...]
+) -> None:
+    (root / "records" / f"{ids[0]}.json").mkdir()
+    result = invoke(root, *command, ids[0])
+    assert result.exit_code == 1
+    assert "it is not a regular file; move it out of the store" in result.stderr
+
+
+class FilesDuringCheckpoint(RealFileSystem):
+    """The files of ``root``; a checkpoint ends when the segments are listed for the first time."""
+
+    def __init__(self, root: Path, following: Path) -> None:
+        super().__init__(str(root))
+        self._root = root
+        self._following = following
+
+    def listdir(self, path: str) -> list[str]:
+        if path == "wal" and self._following.exists():
+            shutil.rmtree(self._root)
+            self._following.rename(self._root)
+        return super().listdir(path)
+
+
+def test_a_checkpoint_of_the_owner_is_not_damage(bench: Bench, tmp_path: Path) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+
+    async def work() -> list[str]:
+        await bench.open()
+        record = await bench.finished()
+        _, running = bench.started(3)
+        shutil.copytree(bench.root, before, symlinks=True, ignore=lambda *_: ("before",))
+        await bench.recording.checkpoint()
+        await bench.finished()
+        shutil.copytree(bench.root, after, symlinks=True, ignore=lambda *_: ("before", "after"))
+        return [record.execution_id, running]
+
+    ids = run(work())
+    host = replace(real_host(str(before)), files=FilesDuringCheckpoint(before, after))
+    store = OfflineRecords(host)
+    assert list(store.log_problems()) == []
+    assert set(ids) < set(store.list_all())
+    assert not after.exists()
