@@ -158,3 +158,18 @@ def test_a_checkpoint_does_not_remove_a_segment_while_it_is_synced(bench: Bench)
         await retrying
 
     run(work())
+
+
+def test_a_recovery_makes_the_entries_durable_before_it_writes_their_records(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        bench.started(3)
+        # A kill: the entries may be only in the page cache.
+        bench.here.files.calls.clear()
+        await bench.open()
+        assert bench.log.report.entries == 4
+        calls = [each.partition(".tmp")[0] for each in bench.here.files.calls]
+        synced, named = calls.index(f"fdatasync wal/{SEGMENT}"), calls.index("sync_dir wal")
+        assert max(synced, named) < calls.index("replace records/00000001.pack")
+
+    run(work())
