@@ -103,7 +103,7 @@ PATHS: list[Value] = [
 ]
 NUMBERS = _same(None, 1.5, "1", b"1", [], 1 << 31, 1 << 64, -(1 << 31) - 1, -(1 << 64))
 DESCRIPTORS: list[Value] = [
-    *NUMBERS, *_same(-1, -7, CLOSED, Index(CLOSED), 1j),
+    *NUMBERS, *_same(-1, -7, CLOSED, Index(CLOSED), Index(-1), 1j),
     lambda prepared: Index(prepared.fd), lambda prepared: float(prepared.fd),
     lambda prepared: File(prepared.fd),
 ]  # fmt: skip
@@ -319,3 +319,20 @@ def test_odd_arguments_are_converted_as_cpython_converts_them(
             if actual != expected:
                 different.append(f"{index} {kind} simulated={actual!r} linux={expected!r}")
     assert not different, "\n" + "\n".join(different)
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        ("preadv", (CLOSED, 5, "x")),
+        ("preadv", (CLOSED, [b"x"], 0, 1 << 40)),
+        ("pwritev", (CLOSED, ["x"], 1 << 70)),
+        ("pwritev", (CLOSED, 5, 0, "x")),
+        ("sendfile", (CLOSED, CLOSED, "x", [])),
+    ],
+)
+def test_the_argument_that_cpython_converts_last_is_refused_last(
+    both: tuple[Arm, Arm], call: str, arguments: tuple[object, ...]
+) -> None:
+    actual, expected = (outcome(arm, partial(getattr(arm.os, call), *arguments)) for arm in both)
+    assert actual == expected

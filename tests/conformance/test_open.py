@@ -111,6 +111,9 @@ def test_an_unnamed_file_has_no_links_until_it_is_given_a_name(arm: Arm) -> None
     if not LINK_FOLLOWS:
         # Only with a dir_fd does CPython ask Linux to follow the link in /proc.
         fails(errno.EXDEV, arm.os.link, f"/proc/self/fd/{descriptor}", arm.path("a"))
+        # The other file system is noticed after all errors of the new name.
+        for name, number in ((".", errno.EEXIST), ("a/", errno.ENOENT), ("a/b", errno.ENOENT)):
+            fails(number, arm.os.link, f"/proc/self/fd/{descriptor}", arm.path(name))
     arm.os.link(f"/proc/self/fd/{descriptor}", arm.path("a"), src_dir_fd=directory)
     assert arm.os.fstat(descriptor).st_nlink == 1
     arm.os.close(descriptor)

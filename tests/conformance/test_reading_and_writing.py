@@ -158,6 +158,21 @@ def test_beyond_the_largest_file_is_efbig(arm: Arm, descriptor: int) -> None:
     assert arm.os.lseek(descriptor, 0, os.SEEK_END) == largest
 
 
+def test_a_range_that_ends_beyond_the_largest_offset_is_einval(arm: Arm, descriptor: int) -> None:
+    largest = (1 << 63) - 1
+    assert arm.os.pread(descriptor, 5, largest - 5) == b""
+    fails(errno.EINVAL, arm.os.pread, descriptor, 5, largest - 4)
+    fails(errno.EINVAL, arm.os.preadv, descriptor, [bytearray(5)], largest)
+    assert arm.os.pwrite(descriptor, b"", largest) == 0
+    fails(errno.EINVAL, arm.os.pwrite, descriptor, b"x", largest)
+    fails(errno.EINVAL, arm.os.pwritev, descriptor, [b"x"], largest)
+    fails(errno.EINVAL, arm.os.sendfile, descriptor, descriptor, largest, 1)
+    fails(errno.EOVERFLOW, arm.os.sendfile, descriptor, descriptor, largest - 1, 1)
+    arm.os.lseek(descriptor, 2, os.SEEK_SET)
+    fails(errno.EOVERFLOW, arm.os.lockf, descriptor, os.F_LOCK, largest)
+    arm.os.lockf(descriptor, os.F_LOCK, largest - 1)
+
+
 def test_vectors_are_read_and_written_as_one(arm: Arm, descriptor: int) -> None:
     buffers = [bytearray(3), bytearray(0), bytearray(9)]
     assert arm.os.readv(descriptor, buffers) == 7

@@ -10,7 +10,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from sim.disk.cache.inode import BLOCK_BYTES, Inode
-from sim.disk.calls.arguments import c_int, off_t, readable_buffer, ssize_t
+from sim.disk.calls.arguments import LONG_MAX, c_int, off_t, readable_buffer, ssize_t
 from sim.disk.calls.descriptor import OpenFile
 from sim.disk.calls.interpreter import NO_DESCRIPTOR
 from sim.disk.calls.path_name import FileDescriptorOrPath, path_or_descriptor
@@ -48,7 +48,10 @@ class ContentCalls(SyncCalls):
         fd, length, offset = c_int(fd), ssize_t(length), off_t(offset)
         if length < 0 or offset < 0:
             raise self._invalid()
-        return self._get(self._file(fd), length, offset)
+        file = self._file(fd)
+        if offset + length > LONG_MAX and file.flags.readable:
+            raise os_error(errno.EINVAL)
+        return self._get(file, length, offset)
 
     def write(self, fd: int, data: ReadableBuffer, /) -> int:
         """Write at the offset, or at the end with ``O_APPEND``; return the bytes written."""
@@ -71,6 +74,8 @@ class ContentCalls(SyncCalls):
         inode = self._writable(file)
         if not content:
             return 0
+        if offset + len(content) > LONG_MAX:
+            raise os_error(errno.EINVAL)
         return self._put(file, inode, content, inode.size if file.flags.append else offset)
 
     def lseek(self, fd: int, position: int, whence: int, /) -> int:

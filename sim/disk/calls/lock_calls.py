@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from sim.disk.cache.locks import TO_THE_END, RecordLock
-from sim.disk.calls.arguments import c_int, file_descriptor, off_t
+from sim.disk.calls.arguments import LONG_MAX, c_int, file_descriptor, off_t
 from sim.disk.calls.descriptor import OpenFile
 from sim.disk.calls.process_state import ProcessState
 from sim.disk.os_error import os_error
@@ -105,4 +105,6 @@ class LockCalls(ProcessState):
             first, end = end, start
         if first < 0:
             raise os_error(errno.EINVAL)
+        if max(first, end - 1) > LONG_MAX:
+            raise os_error(errno.EOVERFLOW)
         return RecordLock(self, exclusive, first, end if length else TO_THE_END)

@@ -100,6 +100,9 @@ class NameCalls(ProcessState):
         else:
             inode = self._resolve(source, src_fd, src, dst, follow=follow)
         directory = self._vacant(name, dst_fd, src, dst)
+        if own_descriptor is not None and not follow:
+            # The link itself, which lies on another file system.
+            raise os_error(errno.EXDEV, src, dst)
         if not self._identity.may_link(inode):
             raise os_error(errno.EPERM, src, dst)
         self._check_may_change(directory, src, dst)
@@ -280,13 +283,12 @@ class NameCalls(ProcessState):
         return True
 
     def _of_descriptor(self, descriptor: int, src: object, dst: object, *, follow: bool) -> Inode:
-        """Return the file of ``/proc/self/fd/N``, which lies on another file system."""
+        """Return the file of ``/proc/self/fd/N``; ENOENT if ``follow`` leads to none."""
         file = self._files.get(descriptor)
         if file is None:
             raise os_error(errno.ENOENT, src, dst)
-        if not follow:
-            raise os_error(errno.EXDEV, src, dst)
         inode = self._inode(file.number)
-        if not inode.links and not (file.flags.unnamed and not file.flags.exclusive):
+        has_a_name = inode.links or (file.flags.unnamed and not file.flags.exclusive)
+        if follow and not has_a_name:
             raise os_error(errno.ENOENT, src, dst)
         return inode

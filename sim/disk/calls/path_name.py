@@ -71,7 +71,8 @@ def optional_path_or_descriptor(path: Any, call: str) -> PathName | int:
     if path is None:
         return split(".")
     if hasattr(type(path), "__index__"):
-        return path_descriptor(path) if path != NO_DESCRIPTOR else split(".")
+        number = path_descriptor(path)
+        return number if number != NO_DESCRIPTOR else split(".")
     return split(_text(path, call, "path", _PATH_DESCRIPTOR_OR_NONE))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sim.disk.calls.arguments import (
+    LONG_MAX,
     c_int,
     off_t,
     optional_offset,
@@ -17,7 +18,7 @@ from sim.disk.calls.arguments import (
     ssize_t,
     vector,
 )
-from sim.disk.calls.content_calls import ContentCalls
+from sim.disk.calls.content_calls import FILE_MAX_BYTES, ContentCalls
 from sim.disk.calls.descriptor import OpenFile
 from sim.disk.calls.interpreter import SENDFILE_CHECKS_COUNT
 from sim.disk.os_error import os_error
@@ -49,8 +50,8 @@ class TransferCalls(ContentCalls):
         self, fd: int, buffers: Sequence[WriteableBuffer], offset: int, flags: int = 0, /
     ) -> int:
         """Read at ``offset``, or like ``readv`` if that is -1; return the bytes read."""
-        fd, views = c_int(fd), vector(buffers, "preadv2", writable=True)
-        offset, flags = off_t(offset), c_int(flags)
+        fd, offset, flags = c_int(fd), off_t(offset), c_int(flags)
+        views = vector(buffers, "preadv2", writable=True)
         _refuse_flags("preadv", flags)
         if offset == -1:
             return self.readv(fd, buffers)
@@ -65,8 +66,8 @@ class TransferCalls(ContentCalls):
         self, fd: int, buffers: Sequence[ReadableBuffer], offset: int, flags: int = 0, /
     ) -> int:
         """Write at ``offset``, or like ``writev`` if that is -1; return the bytes written."""
-        fd, views = c_int(fd), vector(buffers, "pwritev", writable=False)
-        offset, flags = off_t(offset), c_int(flags)
+        fd, offset, flags = c_int(fd), off_t(offset), c_int(flags)
+        views = vector(buffers, "pwritev", writable=False)
         _refuse_flags("pwritev", flags)
         content = b"".join(views)
         return self.write(fd, content) if offset == -1 else self.pwrite(fd, content, offset)
@@ -108,20 +109,23 @@ class TransferCalls(ContentCalls):
     def sendfile(self, out_fd: int, in_fd: int, offset: int | None, count: int) -> int:
         """Write ``count`` bytes of one file to the offset of another; return their number."""
         out_fd, in_fd = c_int(out_fd), c_int(in_fd)
-        from_offset, count = optional_offset(offset), ssize_t(count)
+        # CPython converts the buffers of the vectored calls and the offset of this one last.
+        count, from_offset = ssize_t(count), optional_offset(offset)
         if count < 0 and SENDFILE_CHECKS_COUNT:
             raise ValueError("count cannot be negative")
         source = self._file(in_fd)
         if not source.flags.readable:
             raise os_error(errno.EBADF)
         start = source.offset if from_offset is None else from_offset
-        if start < 0:
+        if start < 0 or start + count > LONG_MAX:
             raise os_error(errno.EINVAL)
         target = self._file(out_fd)
         if not target.flags.writable:
             raise os_error(errno.EBADF)
         if target.flags.append or count < 0 or (source.is_directory and count):
             raise os_error(errno.EINVAL)
+        if start >= FILE_MAX_BYTES and start + count > FILE_MAX_BYTES:
+            raise os_error(errno.EOVERFLOW)
         if not count:
             return 0
         copied = self._copy(source, start, target, target.offset, count)
