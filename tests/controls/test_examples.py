@@ -1,4 +1,4 @@
-"""The programs in ``examples/``: each finding is found by the weakest crash, a twin is silent."""
+"""The programs in ``examples/``: the weakest crash finds each bug, and none once it is corrected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The seven injection points (F-1 to F-7), each crashed at its exact moment.
+"""The seven injection points, each crashed at its exact moment.
 
 Each is crashed by a kill and by power cuts with every survivor set of the moment, in both
 framings. The expected results are written out.
@@ -58,7 +58,7 @@ def crashes(act: Act, framing: Framing) -> Iterator[Stage]:
     assert crashed >= 2, "no moment: nothing was crashed"
 
 
-# -- F-1, F-2, F-3: the creation of an agent ---------------------------------------------
+# -- the creation of an agent -------------------------------------------------------------
 
 
 def without_a_record(operations: Sequence[Operation]) -> Sequence[Moment]:
@@ -79,7 +79,7 @@ def created_and_not_acknowledged(operations: Sequence[Operation]) -> Sequence[Mo
     return [after(number) for number in range(created, len(operations) + 1)]
 
 
-def test_f_1_crash_after_create_and_before_the_record_leaves_nothing_but_a_leak_that_is_listed(
+def test_crash_after_create_and_before_the_record_leaves_nothing_but_a_leak_that_is_listed(
     framing: Framing,
 ) -> None:
     for stage in crashes(Act(nothing, Stage.create, without_a_record), framing):
@@ -90,7 +90,7 @@ def test_f_1_crash_after_create_and_before_the_record_leaves_nothing_but_a_leak_
         stage.world.kill()
 
 
-def test_f_2_crash_after_the_record_and_before_agent_created_leaves_an_orphan_that_is_removed(
+def test_crash_after_the_record_and_before_agent_created_leaves_an_orphan_that_is_removed(
     framing: Framing,
 ) -> None:
     for stage in crashes(Act(nothing, Stage.create, with_a_record_only), framing):
@@ -107,7 +107,7 @@ def test_f_2_crash_after_the_record_and_before_agent_created_leaves_an_orphan_th
         stage.world.kill()
 
 
-def test_f_3_crash_after_agent_created_leaves_the_agent_and_the_same_request_makes_no_duplicate(
+def test_crash_after_agent_created_leaves_the_agent_and_the_same_request_makes_no_duplicate(
     framing: Framing,
 ) -> None:
     for stage in crashes(Act(nothing, Stage.create, created_and_not_acknowledged), framing):
@@ -122,7 +122,7 @@ def test_f_3_crash_after_agent_created_leaves_the_agent_and_the_same_request_mak
         stage.world.kill()
 
 
-# -- F-4, F-5, F-6: a turn ---------------------------------------------------------------
+# -- a turn -------------------------------------------------------------------------------
 
 
 def answered_and_not_logged(operations: Sequence[Operation]) -> Sequence[Moment]:
@@ -138,7 +138,7 @@ def enqueued_and_not_delivered(operations: Sequence[Operation]) -> Sequence[Mome
     return [after(number) for number in range(enqueued, writes(operations, "turn.start") + 1)]
 
 
-def test_f_4_crash_before_the_answer_is_logged_loses_the_turn_and_keeps_its_messages(
+def test_crash_before_the_answer_is_logged_loses_the_turn_and_keeps_its_messages(
     framing: Framing,
 ) -> None:
     def say(stage: Stage) -> None:
@@ -165,7 +165,7 @@ def test_f_4_crash_before_the_answer_is_logged_loses_the_turn_and_keeps_its_mess
         stage.world.kill()
 
 
-def test_f_5_crash_after_the_answer_is_logged_and_before_the_reply_is_there_delivers_it_by_redo(
+def test_crash_after_the_answer_is_logged_and_before_the_reply_is_there_delivers_it_by_redo(
     framing: Framing,
 ) -> None:
     def ask(stage: Stage) -> None:
@@ -188,7 +188,7 @@ def test_f_5_crash_after_the_answer_is_logged_and_before_the_reply_is_there_deli
         stage.world.kill()
 
 
-def test_f_6_crash_after_enqueueing_and_before_delivery_presents_the_message_again(
+def test_crash_after_enqueueing_and_before_delivery_presents_the_message_again(
     framing: Framing,
 ) -> None:
     def say(stage: Stage) -> None:
@@ -208,7 +208,7 @@ def test_f_6_crash_after_enqueueing_and_before_delivery_presents_the_message_aga
         stage.world.kill()
 
 
-# -- F-7: the end of an agent ------------------------------------------------------------
+# -- the end of an agent -----------------------------------------------------------------
 
 
 def ended_and_not_retired(operations: Sequence[Operation]) -> Sequence[Moment]:
@@ -235,7 +235,7 @@ def complete_bob(stage: Stage) -> None:
     [(terminate_bob, ended_and_not_retired, []), (complete_bob, completed_and_not_retired, [42])],
     ids=["by the operator", "by completion"],
 )
-def test_f_7_crash_after_the_end_is_logged_leaves_no_agent_and_no_dangling_child(
+def test_crash_after_the_end_is_logged_leaves_no_agent_and_no_dangling_child(
     framing: Framing, end: Callable[[Stage], None], moments: Moments, responses: list[int]
 ) -> None:
     for stage in crashes(Act(two_agents, end, moments), framing):

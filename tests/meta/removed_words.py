@@ -26,6 +26,8 @@ REMOVED = {
     "fold": "session state, apply",
     "handle": "process",
     "handles": "processes",
+    "hole": "known bug, mutant",
+    "holes": "known bugs, mutants",
     "ill": "inject",
     "lifetimes": "crash runner, boots",
     "look": "read, observe",
@@ -66,6 +68,11 @@ _STANDARD = {
     "Handle", "TimerHandle", "handle", "call_exception_handler", "AbstractEventLoop",
     # A lock level of SQLite.
     "PENDING",
+    # A hole of a file.
+    "SEEK_HOLE", "HOLE", "_data_or_hole", "test_blocks_of_zeros_are_holes",
+    "test_seek_data_and_seek_hole_find_the_blocks",
+    "test_files_directories_links_and_holes_are_written",
+    "test_an_append_that_was_marked_clean_leaves_a_hole_before_the_next_append",
     # The io API and the warnings module.
     "tell", "add_note", "__notes__",
     # multiprocessing: a descriptor for another process.

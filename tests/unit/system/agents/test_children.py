@@ -1,4 +1,4 @@
-"""Children: born with their bootstrap, whatever the disk says."""
+"""Children: created with their first messages, whatever the state of the disk."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_spawned_child_is_created_with_its_bootstrap_and_runs(framing: Framing
 
 
 def test_a_message_to_a_child_of_the_same_turn_comes_after_its_bootstrap() -> None:
-    # Hole R5: it was lost, because the child's log did not exist yet.
+    # Planted bug R5: it was lost, because the child's log did not exist yet.
     room, ada, _ = parent_and_child()
 
     room.say(ada, play(

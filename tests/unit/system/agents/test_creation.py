@@ -62,7 +62,7 @@ def test_a_created_agent_is_shown_with_everything_it_has() -> None:
 
 
 def test_the_same_request_gives_the_same_agent_also_after_a_crash(room: Room) -> None:
-    # F-3: the agent is there, the caller never got the answer.
+    # The agent is there; the crash came before the answer to the caller.
     room.open()
     ada = room.create("Ada", request_id="r")
 

@@ -17,7 +17,7 @@ from tests.unit.system.agents.room import SECOND_NS, Room, log_of, opened
 
 @pytest.mark.parametrize("call", ["send", "sent"])
 def test_a_turn_that_the_provider_breaks_off_has_not_happened(call: str) -> None:
-    # Hole R7: half an answer was kept as a whole one.
+    # Planted bug R7: half an answer was kept as a whole one.
     room, ada = opened()
     room.provider.fail(call)
 

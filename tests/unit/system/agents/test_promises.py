@@ -27,7 +27,7 @@ from tests.unit.system.agents.room import (
 
 
 def test_a_message_that_a_turn_promised_is_delivered(room: Room) -> None:
-    # F-5, and Y-open-3: B replied, A never got it.
+    # The crash came between the line of the turn and the delivery of its message.
     turn = completed("t", outbox=[message("x", ADA, "USER", payload="hello")])
     room.put_session(ONE, [*created(ADA, "Ada"), turn])
 
@@ -78,7 +78,7 @@ def test_a_message_to_a_session_that_cannot_be_read_waits_for_a_later_boot(room:
 def test_a_child_that_a_turn_promised_is_made_of_whatever_is_left(
     left: str, framing: Framing
 ) -> None:
-    # R16, F-2 and F-3: the crash came somewhere in the birth.
+    # Planted bug R16: the crash came somewhere in the creation.
     room = Room(Options(framing=framing))
     room.put_session(
         ONE, [*created(ADA, "Ada"), completed("t", spawned=[spawned(BOB, TWO, "Bob")])]
@@ -146,7 +146,7 @@ def test_a_control_that_a_turn_promised_reaches_the_child(room: Room) -> None:
 
 
 def test_a_completion_is_finished(room: Room) -> None:
-    # R12 and F-7: the turn's line is the end; missing lines follow.
+    # Planted bug R12: the line of the turn is the end; missing lines follow.
     turn = completed(
         "t", terminate=True, returned=["m"], outbox=[message("r", ADA, "USER", "response", 42)]
     )

@@ -95,7 +95,7 @@ def test_a_session_that_was_active_is_suspended(room: Room) -> None:
 
 
 def test_the_record_keeps_no_blob_that_is_older_than_its_log(room: Room) -> None:
-    # Hole R15, in the record: the blob is of no turn, the log has one.
+    # Planted bug R15, in the record: the blob is of no turn, the log has one.
     room.provider.kept = ["c1"]
     blob = ProviderState("c1", 0, b"old").encoded()
     room.put_session(ONE, [*created(ADA, "Ada"), completed("t")], SessionState.SUSPENDED, blob)

@@ -135,7 +135,7 @@ def test_the_report_counts_what_there_is(room: Room) -> None:
 
 
 def test_conversations_that_no_session_knows_are_listed(room: Room) -> None:
-    # F-1: the provider has created it, and nothing of it is on the disk.
+    # The provider has created it, and nothing of it is on the disk.
     room.put_session(ONE, created(ADA, "Ada", identity="known from the log"))
     blob = ProviderState("known from the record").encoded()
     room.put_session(TWO, created(BOB, "Bob"), SessionState.SUSPENDED, blob)

@@ -55,7 +55,7 @@ def test_a_reminder_is_shown_as_the_agent_has_set_it() -> None:
 
 
 def test_a_reminder_of_the_life_before_comes_all_the_same_and_once() -> None:
-    # Hole R21: reminders were volatile.
+    # Planted bug R21: reminders were volatile.
     room, ada, _ = parent_and_child()
     remind(room, ada, 5 * SECOND_NS)
     room.reopen()

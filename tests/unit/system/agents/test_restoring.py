@@ -24,7 +24,7 @@ def test_a_restored_conversation_is_given_its_blob_and_its_history() -> None:
 
 
 def test_a_blob_that_is_older_than_the_log_is_not_used() -> None:
-    # Hole R15: suspended after one turn, restored, a second turn, a crash.
+    # Planted bug R15: suspended after one turn, restored, a second turn, a crash.
     room, (_, bob, _) = three_roots(slots=3)
     room.say(bob, "one")
     room.run(room.runtime.suspend(bob))
@@ -60,7 +60,7 @@ def test_a_conversation_that_is_lost_is_created_from_the_log() -> None:
 
 
 def test_the_identity_of_a_conversation_is_durable_before_anything_is_said_to_it() -> None:
-    # Hole R17: it was kept at the first eviction only.
+    # Planted bug R17: it was kept at the first eviction only.
     room = Room()
     room.open()
     ada = room.create("Ada")

@@ -116,7 +116,7 @@ def test_an_agent_that_is_being_created_is_not_shown(room: Room) -> None:
 
 
 def test_an_agent_that_is_gated_by_the_log_of_a_life_before_stays_so(room: Room) -> None:
-    # Hole R6: permits were logged and never restored.
+    # Planted bug R6: permits were logged and never restored.
     room.open()
     ada = room.create("Ada")
     control: JsonObject = {"control_id": "g", "by": "x"}

@@ -99,7 +99,7 @@ def test_a_suspension_that_the_provider_refuses_keeps_no_blob() -> None:
 
 
 def test_a_suspension_whose_record_cannot_be_written_leaves_the_conversation_open() -> None:
-    # Hole R20: the slot was given up first, and the conversation leaked.
+    # Planted bug R20: the slot was given up first, and the conversation leaked.
     room, (_, bob, _) = three_roots(slots=3)
     room.files.fail("replace", record_of(room.session(bob)), errno.ENOSPC)
 

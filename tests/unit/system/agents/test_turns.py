@@ -61,7 +61,7 @@ def test_everything_that_is_pending_is_shown_at_once_oldest_first(room: Room) ->
 
 
 def test_a_message_that_arrives_during_a_turn_is_shown_in_the_next_one() -> None:
-    # Hole R4: it was called delivered without having been seen.
+    # Planted bug R4: it was called delivered without having been seen.
     room, ada = opened()
     gate = asyncio.Event()
     room.provider.hooks["send"] = gate.wait

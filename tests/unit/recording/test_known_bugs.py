@@ -1,7 +1,6 @@
-"""Holes I1 to I19 of other designs, each shown closed by a short schedule under its name.
+"""Known bugs of other designs, each shown closed by a short schedule under its name.
 
-I4 and I20 concern durable execution (``tests/unit/durable``). I11 and I12 describe code and a test
-that do not exist here.
+Their ids are those of ``docs/planted-bugs.md``.
 """
 
 from __future__ import annotations

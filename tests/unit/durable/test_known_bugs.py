@@ -1,4 +1,4 @@
-"""Holes C1 to C14 of other designs, each shown closed by a short schedule under its name."""
+"""Known bugs C1 to C14 of other designs, each shown closed by a short schedule under its name."""
 
 from __future__ import annotations
 

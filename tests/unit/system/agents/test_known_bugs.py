@@ -1,7 +1,7 @@
 """Known bugs that a runtime of agents must not have, by their ids in ``docs/planted-bugs.md``.
 
-Every test goes through the hole's smallest schedule, or writes the files that it leaves.
-Those of the storage stand in ``tests/unit/system/test_known_holes.py``.
+Every test goes through the smallest schedule of the bug, or writes the files that it leaves.
+Those of the storage stand in ``tests/unit/system/test_known_bugs.py``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def spawning(*, outbox: tuple[Json, ...] = ()) -> Events:
     return [*created(ADA, "Ada"), enqueued("m0", USER, ADA), started("t1", "m0"), turn]
 
 
-def test_hole_r4_a_message_that_arrives_during_a_turn_is_shown_before_it_is_delivered(
+def test_bug_r4_a_message_that_arrives_during_a_turn_is_shown_before_it_is_delivered(
     room: Room,
 ) -> None:
     room.open()
@@ -64,7 +64,7 @@ def test_hole_r4_a_message_that_arrives_during_a_turn_is_shown_before_it_is_deli
 
 
 @pytest.mark.parametrize("left", [None, created(BOB, "Bob", ONE)])
-def test_hole_r5_a_message_to_a_child_of_the_same_turn_survives(
+def test_bug_r5_a_message_to_a_child_of_the_same_turn_survives(
     room: Room, left: Events | None
 ) -> None:
     room.put_session(ONE, spawning(outbox=(message("m1", ADA, BOB, payload="hello"),)))
@@ -76,7 +76,7 @@ def test_hole_r5_a_message_to_a_child_of_the_same_turn_survives(
     room.check_no_failures()
 
 
-def test_hole_r6_what_the_runtime_itself_says_is_whole_after_a_crash(room: Room) -> None:
+def test_bug_r6_what_the_runtime_itself_says_is_whole_after_a_crash(room: Room) -> None:
     room.open()
     ada = room.create()
     room.say(ada, play(SPAWN, ("gate", {"name": "Bob"}), ("subscribe", {"name": "Bob"})))
@@ -99,7 +99,7 @@ def test_hole_r6_what_the_runtime_itself_says_is_whole_after_a_crash(room: Room)
     assert all(data["timestamp"] for data in reported.values())
 
 
-def test_hole_r6_a_permit_that_was_not_used_is_there_after_a_crash(room: Room) -> None:
+def test_bug_r6_a_permit_that_was_not_used_is_there_after_a_crash(room: Room) -> None:
     room.open()
     ada = room.create()
     permit: Call = ("permit_turn", {"name": "Bob"})
@@ -113,7 +113,7 @@ def test_hole_r6_a_permit_that_was_not_used_is_there_after_a_crash(room: Room) -
     room.check_no_failures()
 
 
-def test_hole_r7_an_answer_that_breaks_off_is_no_completed_turn(room: Room) -> None:
+def test_bug_r7_an_answer_that_breaks_off_is_no_completed_turn(room: Room) -> None:
     room.open()
     ada = room.create()
     room.provider.pieces = ["half an"]
@@ -129,7 +129,7 @@ def test_hole_r7_an_answer_that_breaks_off_is_no_completed_turn(room: Room) -> N
     room.check_no_failures()
 
 
-def test_hole_r10_a_message_to_the_operator_survives(room: Room) -> None:
+def test_bug_r10_a_message_to_the_operator_survives(room: Room) -> None:
     room.open()
     room.say(room.create(), play(("send_message", {"to": USER, "payload": "look"})))
     assert room.to_user() == [("text", "look")]
@@ -137,7 +137,7 @@ def test_hole_r10_a_message_to_the_operator_survives(room: Room) -> None:
     assert room.to_user() == [("text", "look")]
 
 
-def test_hole_r12_a_completion_is_answered_once_wherever_the_crash_comes(room: Room) -> None:
+def test_bug_r12_a_completion_is_answered_once_wherever_the_crash_comes(room: Room) -> None:
     room.open()
     ada = room.create()
     room.provider.hooks["sent"] = asyncio.Event().wait
@@ -154,7 +154,7 @@ def test_hole_r12_a_completion_is_answered_once_wherever_the_crash_comes(room: R
     room.check_no_failures()
 
 
-def test_hole_r13_a_child_without_its_first_message_is_given_it_and_runs(room: Room) -> None:
+def test_bug_r13_a_child_without_its_first_message_is_given_it_and_runs(room: Room) -> None:
     room.put_session(ONE, spawning())
     room.put_session(TWO, created(BOB, "Bob", ONE))
     room.open()
@@ -164,7 +164,7 @@ def test_hole_r13_a_child_without_its_first_message_is_given_it_and_runs(room: R
     room.check_no_failures()
 
 
-def test_hole_r15_a_stale_blob_is_not_trusted(room: Room) -> None:
+def test_bug_r15_a_stale_blob_is_not_trusted(room: Room) -> None:
     room.open()
     ada = room.create()
     room.say(ada, "one")
@@ -178,7 +178,7 @@ def test_hole_r15_a_stale_blob_is_not_trusted(room: Room) -> None:
     room.check_no_failures()
 
 
-def test_hole_r16_a_child_that_a_turn_was_promised_exists(room: Room) -> None:
+def test_bug_r16_a_child_that_a_turn_was_promised_exists(room: Room) -> None:
     room.open()
     ada = room.create()
     room.files.fail("replace", "session.json", errno.ENOSPC)
@@ -192,7 +192,7 @@ def test_hole_r16_a_child_that_a_turn_was_promised_exists(room: Room) -> None:
     room.check_no_failures()
 
 
-def test_hole_r17_a_conversation_is_taken_up_by_its_name_after_any_crash(room: Room) -> None:
+def test_bug_r17_a_conversation_is_taken_up_by_its_name_after_any_crash(room: Room) -> None:
     room.open()
     ada = room.create()
     room.say(ada, play(SPAWN))
@@ -210,7 +210,7 @@ def test_hole_r17_a_conversation_is_taken_up_by_its_name_after_any_crash(room: R
     room.check_no_failures()
 
 
-def test_hole_r20_a_slot_is_kept_until_the_record_says_that_it_is_free(room: Room) -> None:
+def test_bug_r20_a_slot_is_kept_until_the_record_says_that_it_is_free(room: Room) -> None:
     room.open()
     ada = room.create()
     room.say(ada, "one")
@@ -226,7 +226,7 @@ def test_hole_r20_a_slot_is_kept_until_the_record_says_that_it_is_free(room: Roo
     room.check_no_failures()
 
 
-def test_hole_r21_reminders_and_subscriptions_survive(room: Room) -> None:
+def test_bug_r21_reminders_and_subscriptions_survive(room: Room) -> None:
     room.open()
     ada = room.create()
     remind: Call = ("remind_me", {"delay_ns": 10 * SECOND_NS, "payload": "now"})
@@ -240,21 +240,21 @@ def test_hole_r21_reminders_and_subscriptions_survive(room: Room) -> None:
     room.check_no_failures()
 
 
-def test_hole_r21_the_record_of_an_agent_that_has_ended_says_so(room: Room) -> None:
+def test_bug_r21_the_record_of_an_agent_that_has_ended_says_so(room: Room) -> None:
     turn = completed("t1", "m0", terminate=True)
     room.put_session(ONE, [*created(ADA, "Ada"), enqueued("m0", USER, ADA), turn])
     room.open()
     assert record_state(room) is SessionState.TERMINATED
 
 
-def test_hole_r21_a_log_without_a_record_that_is_nobodys_is_collected(room: Room) -> None:
+def test_bug_r21_a_log_without_a_record_that_is_nobodys_is_collected(room: Room) -> None:
     room.put_session(ONE, created(ADA, "Ada")[:1], state=None)
     room.open()
     assert room.runtime.report.orphans == [ONE]
     assert not room.exists(f"agents/{ONE}")
 
 
-def test_hole_r22_one_agent_that_does_not_fit_stops_no_other(room: Room) -> None:
+def test_bug_r22_one_agent_that_does_not_fit_stops_no_other(room: Room) -> None:
     room.put_session(ONE, created(ADA, "Ada"))
     room.put_session(TWO, created(BOB, "Ada"))
     room.put_session(THREE, created("c" * 32, "Cleo", "f" * 32))
@@ -263,7 +263,7 @@ def test_hole_r22_one_agent_that_does_not_fit_stops_no_other(room: Room) -> None
     assert room.runtime.report.detached == [THREE]
 
 
-def test_hole_r22_agents_wake_in_one_order_however_they_stand_on_the_disk() -> None:
+def test_bug_r22_agents_wake_in_one_order_however_they_stand_on_the_disk() -> None:
     orders = []
     for sessions in ((ONE, TWO, THREE), (THREE, ONE, TWO)):
         room = Room()
