@@ -102,10 +102,15 @@ def _table(file: Path, holder: Mapping[str, Any], name: str, above: str = "") ->
 
 def _import_path(file: Path, tool: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the project's folder and the ``pythonpath`` of its pytest."""
-    pytest = tool.get("pytest", {})
-    ini = pytest.get("ini_options", {}) if isinstance(pytest, dict) else {}
+    pytest = _table(file, tool, "pytest", "tool.")
+    ini = pytest.get("ini_options", {})
     found = (ini if isinstance(ini, dict) and "pythonpath" in ini else pytest).get("pythonpath", ())
     names = found.split() if isinstance(found, str) else found
+    if not isinstance(names, list | tuple):
+        raise HarnessError(
+            f"{file}: pythonpath of pytest is {found!r} and must be a list of folders, "
+            "such as ['src']"
+        )
     folder = file.parent
     return tuple(dict.fromkeys(str((folder / str(name)).resolve()) for name in (".", *names)))
 

@@ -122,6 +122,12 @@ def test_modules_come_from_the_project_and_from_the_pythonpath_of_its_pytest(
             "{file}: [tool.powercut.targets] has the tag 'a:b'; use letters, digits, '-', '_'",
         ),
         ("[tool.powercut.targets]\nkv = 'm:o'\nkv = 'm:p'", "{file} is not TOML: "),
+        ("[tool]\npytest = 3", "{file}: tool.pytest is 3 and must be a table"),
+        (
+            "[tool.pytest]\npythonpath = 5",
+            "{file}: pythonpath of pytest is 5 and must be a list of folders, such as ['src']",
+        ),
+        ("[tool.pytest.ini_options]\npythonpath = {}", "{file}: pythonpath of pytest is {{}} and "),
     ],
 )
 def test_a_mistake_is_a_sentence_with_the_place_and_the_remedy(
