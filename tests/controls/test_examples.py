@@ -1,4 +1,4 @@
-"""The programs in ``examples/``: the weakest crash finds each bug, and none once it is corrected."""
+"""The programs in ``examples/``: the weakest crash finds each bug, and none if it is corrected."""
 
 from __future__ import annotations
 
