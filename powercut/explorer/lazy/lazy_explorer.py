@@ -142,8 +142,8 @@ class _Exploring:
         result.failures = sorted(self._failed.values(), key=lambda each: each.simplicity)
         result.within = tuple(self._walk.units.within)
         result.most_torn = None if self._tears == UNLIMITED else self._tears
-        is_whole = result.most_torn is None and not result.model.has_whole_calls
-        result.exhaustive = is_whole and not result.stopped
+        all_states = result.most_torn is None and not result.model.has_whole_calls
+        result.exhaustive = all_states and not result.stopped
 
     def _executed(self) -> int:
         """Return the number of executions that decide everything so far, units included."""
