@@ -196,10 +196,12 @@ class ShadowRecording:
         """
         self._adopt(seen, hidden=hidden)
         shown: dict[int, list[Fact]] = {}
+        # A record that is lost is unreadable if a damaged pack may have it.
+        is_damaged = any(execution.damaged for execution in self.executions.values())
         for execution_id, execution in self.executions.items():
             record = seen.get(execution_id)
             facts = execution.survivors(record, kept=kept)
-            if record is None and execution_id in seen:
+            if record is None and execution_id in seen and not (is_damaged and facts == []):
                 facts = None
             if facts is None and not execution.damaged:
                 if execution_id not in excused:
