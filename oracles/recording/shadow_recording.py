@@ -201,7 +201,7 @@ class ShadowRecording:
         for execution_id, execution in self.executions.items():
             record = seen.get(execution_id)
             facts = execution.survivors(record, kept=kept)
-            if record is None and execution_id in seen and not (is_damaged and facts == []):
+            if record is None and execution_id in seen and not is_damaged:
                 facts = None
             if facts is None and not execution.damaged:
                 if execution_id not in excused:

@@ -305,10 +305,8 @@ def stale_bytes(block: WriteBlock, start: int, end: int) -> bytes:
     parts = []
     while start < end:
         sector = start // SECTOR_BYTES
-        first, limit = (
-            max(block.offset, sector * SECTOR_BYTES),
-            min(end, (sector + 1) * SECTOR_BYTES),
-        )
+        first = max(block.offset, sector * SECTOR_BYTES)
+        limit = min(end, (sector + 1) * SECTOR_BYTES)
         pattern = b"stale %d.%d\n" % (block.number, sector)
         text = pattern * ((limit - first) // len(pattern) + 1)
         parts.append(text[start - first : limit - first])

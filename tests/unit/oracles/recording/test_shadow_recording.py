@@ -148,6 +148,29 @@ def test_a_power_cut_never_takes_what_a_barrier_covers() -> None:
     assert raised_by(lambda: shadow.settle({ONE: seen()}, kept=False)) is LostAck
 
 
+@pytest.mark.parametrize(
+    ("damaged", "synced", "violation"),
+    [(True, False, None), (False, False, LostAck), (True, True, LostAck)],
+)
+def test_a_lost_record_may_be_unreadable_while_another_is_damaged(
+    damaged: bool, synced: bool, violation: type[Violation] | None
+) -> None:
+    shadow = started(ONE)
+    shadow.barrier()
+    first = None if damaged else seen()
+    shadow.settle({ONE: first}, kept=False, excused=(ONE,))
+    shadow.begin_start(TWO.encode(), CLASS)
+    shadow.started(TWO)
+    if synced:
+        shadow.barrier()
+    found = {ONE: first, TWO: None}
+    if violation is None:
+        shadow.settle(found, kept=False)
+        assert TWO not in shadow.executions
+    else:
+        assert raised_by(lambda: shadow.settle(found, kept=False)) is violation
+
+
 def test_a_fact_behind_a_lost_one_is_a_gap() -> None:
     shadow = started(ONE, TWO)
     shadow.barrier()
