@@ -24,7 +24,7 @@ from system.host import real_host
 from system.ports import Host, Json, JsonObject, SideEffectClass
 from system.recording.executions.entry_type import EntryType
 from system.recording.executions.execution import Execution
-from system.recording.executions.fact import Fact, encoded_fact, end_of_fact
+from system.recording.executions.log_record import LogRecord, encoded_log_record, end_of_log_record
 from system.recording.open_recording import open_recording
 from system.recording.records.envelope_hash import FrozenEnvelope
 from system.recording.records.event import EventType
@@ -119,8 +119,10 @@ def _group_row(directory: str) -> Row:
 
     async def grouped() -> float:
         log = WriteAheadLog(real_host(f"{directory}/group"))
-        encoded = encoded_fact(0, b'"%s"' % (b"x" * 300), end_of_fact(f"exec-{1:016x}", _NOW))
-        entry = Fact(EntryType.START, encoded)
+        encoded = encoded_log_record(
+            0, b'"%s"' % (b"x" * 300), end_of_log_record(f"exec-{1:016x}", _NOW)
+        )
+        entry = LogRecord(EntryType.START, encoded)
 
         async def caller() -> None:
             for _ in range(_BARRIERS):

@@ -61,7 +61,7 @@ def cli() -> None:
 def demo(root: str, jobs: int, framing: str) -> None:
     """Run a small team of agents. Kill it at any moment, and start it again.
 
-    Each line reports a durable fact, or an agent that waits for the disk.
+    Each line reports a durable change, or an agent that waits for the disk.
     """
     if not root:
         raise Mistake("--root is empty; name a directory, '.' is the one you are in")

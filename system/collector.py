@@ -269,12 +269,12 @@ class Collector:
         await host.workers.run(lambda: store.remove_all(sessions))
 
     def _row(self, agent: Agent) -> Ended:
-        facts, history = agent.history.agent, agent.history
-        assert facts is not None
+        data, history = agent.history.agent, agent.history
+        assert data is not None
         ended_ns, archive = _ended_ns(agent), archive_path(agent.session_id)
         return Ended(
-            agent.agent_id, agent.session_id, facts.name, facts.parent_session_id,
-            facts.request_id, history.ended, seconds_of(ended_ns),
+            agent.agent_id, agent.session_id, data.name, data.parent_session_id,
+            data.request_id, history.ended, seconds_of(ended_ns),
             archive if self._archive.is_kept(ended_ns) else None,
         )  # fmt: skip
 

@@ -299,7 +299,7 @@ class Runtime:
         return self._orchestrator.tree.is_taken(name)
 
     def view(self) -> RuntimeView:
-        """Return the durable facts of this moment."""
+        """Return the durable state of this moment."""
         return view_of(self._orchestrator)
 
     async def idle(self) -> None:

@@ -31,8 +31,8 @@ requests_are_not_restored = Mutant(
     (
         SourcePatch(
             "system.agents.root_creation",
-            "if (facts := agent.history.agent) is not None and facts.request_id is not None",
-            "if (facts := agent.history.agent) is not None and facts.request_id == ''",
+            "if (data := agent.history.agent) is not None and data.request_id is not None",
+            "if (data := agent.history.agent) is not None and data.request_id == ''",
         ),
     ),
 )

@@ -62,12 +62,12 @@ events_are_written_at_the_end = Mutant(
         SourcePatch(
             "system.recording.wal.recording",
             """
-            if fact.entry_type != _FINAL_RESPONSE:
-                self._append(execution, (fact,), at_once=at_once)
+            if log_record.entry_type != _FINAL_RESPONSE:
+                self._append(execution, (log_record,), at_once=at_once)
                 return
             """,
             """
-            if fact.entry_type != _FINAL_RESPONSE:
+            if log_record.entry_type != _FINAL_RESPONSE:
                 return
             """,
         ),

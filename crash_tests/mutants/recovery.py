@@ -84,11 +84,11 @@ taken_name_stops_all = Mutant(
     (
         SourcePatch(
             "system.recovery.place_agents",
-            "agent = orchestrator.new_agent(facts.agent_id, session_id, history)",
+            "agent = orchestrator.new_agent(data.agent_id, session_id, history)",
             """
-            if facts.name in orchestrator.tree.names.values():
-                raise ValueError(f"there is an agent called {facts.name!r} already")
-            agent = orchestrator.new_agent(facts.agent_id, session_id, history)
+            if data.name in orchestrator.tree.names.values():
+                raise ValueError(f"there is an agent called {data.name!r} already")
+            agent = orchestrator.new_agent(data.agent_id, session_id, history)
             """,
         ),
     ),

@@ -37,7 +37,7 @@ committed_turns_stay_incomplete = Mutant(
     (
         SourcePatch(
             "system.recovery.complete_records",
-            "_finish(execution, _facts(agent, recorded), recorded)",
+            "_finish(execution, _payloads(agent, recorded), recorded)",
             "continue",
         ),
     ),

@@ -22,7 +22,7 @@ from crash_tests.targets.system_target import SystemTarget
 from oracles.recording.canonical import canonical
 from oracles.recording.marks import SEGMENT_CHANGED
 from oracles.recording.record_reader import read_record
-from oracles.recording.shadow_execution import FAILURE, Fact, FactKind
+from oracles.recording.shadow_execution import FAILURE, LogRecord, LogRecordKind
 from oracles.recording.shadow_recording import ShadowRecording, is_sampled
 from oracles.violation import FalseAlarm, InvalidState, LostAck
 from powercut.fuzz.action import Arguments
@@ -45,8 +45,8 @@ MOST_BYTES: Final = 1_500
 """The most bytes of an execution in memory; so few that runs write events to spools."""
 
 _HEADER_BYTES: Final = 500
-_FACT_BYTES: Final = 150
-"""At most so many bytes has the JSON of a header, and of a fact besides its payload."""
+_LOG_RECORD_BYTES: Final = 150
+"""At most so many bytes has the JSON of a header, and of a log record besides its payload."""
 
 _SIDE_EFFECTS: Final = tuple(SideEffectClass)
 _STATUSES: Final = ("success", "error")
@@ -147,11 +147,13 @@ class RecorderTarget(SystemTarget):
         types = self._types(execution_id)
         event_type = following(types)
         value = payload(event_type, len(types) + 1, status)
-        fact = self._shadow.begin(execution_id, FactKind.EVENT, event_type.value, canonical(value))
+        log_record = self._shadow.begin(
+            execution_id, LogRecordKind.EVENT, event_type.value, canonical(value)
+        )
         try:
             self._recorders[execution_id].record_event(event_type, value)
         except EventLost as refused:
-            self._shadow.withdraw(execution_id, fact)
+            self._shadow.withdraw(execution_id, log_record)
             execution = self._shadow.executions[execution_id]
             if self.fault_plan:
                 self._shadow.disturb()
@@ -162,7 +164,7 @@ class RecorderTarget(SystemTarget):
             self._shadow.lost(execution_id)
             return self._refused(refused, execution_id)
         value["changed"] = "by the caller"
-        self._shadow.written(fact)
+        self._shadow.written(log_record)
         self._meet_faults()
         return "appended"
 
@@ -194,14 +196,16 @@ class RecorderTarget(SystemTarget):
             self._in_pieces.update(ids)
         if arguments["end"] == "complete":
             return self._complete(first)
-        facts = {each: self._shadow.end(each, canonical(self._responses[each])) for each in ids}
-        return self._run(self._finalize_all(facts))
+        log_records = {
+            each: self._shadow.end(each, canonical(self._responses[each])) for each in ids
+        }
+        return self._run(self._finalize_all(log_records))
 
-    async def _finalize_all(self, facts: Mapping[str, Fact]) -> str:
-        outcomes = await asyncio.gather(*(self._finalize(*item) for item in facts.items()))
+    async def _finalize_all(self, log_records: Mapping[str, LogRecord]) -> str:
+        outcomes = await asyncio.gather(*(self._finalize(*item) for item in log_records.items()))
         return ", ".join(outcomes)
 
-    async def _finalize(self, execution_id: str, fact: Fact) -> str:
+    async def _finalize(self, execution_id: str, log_record: LogRecord) -> str:
         recorder = self._recorders[execution_id]
         try:
             record = await recorder.finalize(in_pieces(self._responses[execution_id], self._pieces))
@@ -214,7 +218,7 @@ class RecorderTarget(SystemTarget):
             return self._refused(refused, execution_id)
         del self._recorders[execution_id]
         assert record is not None
-        self._shadow.written(fact)
+        self._shadow.written(log_record)
         self._shadow.barrier(execution_id, self._admitted())
         self._mark_changed_segment()
         self._shadow.check(execution_id, read_record(record.to_dict()))
@@ -222,7 +226,7 @@ class RecorderTarget(SystemTarget):
 
     def _complete(self, execution_id: str) -> str:
         """End an execution without a barrier; a refusal of the disk is not an error."""
-        fact = self._shadow.end(execution_id, canonical(self._responses[execution_id]))
+        log_record = self._shadow.end(execution_id, canonical(self._responses[execution_id]))
         given = in_pieces(self._responses[execution_id], self._pieces)
         try:
             self._recorders[execution_id].complete(given)
@@ -232,9 +236,9 @@ class RecorderTarget(SystemTarget):
             return self._refused(refused, "")
         del self._recorders[execution_id]
         if self._families or self.fault_plan or self._barrier_failed:
-            fact.live = True
+            log_record.live = True
         else:
-            self._shadow.written(fact)
+            self._shadow.written(log_record)
         try:
             seen = read_one(self._store, execution_id)
         except OSError as refused:
@@ -245,11 +249,13 @@ class RecorderTarget(SystemTarget):
     def _is_long(self, execution_id: str) -> bool:
         """Return whether a part of the execution may be only on the disk.
 
-        A response in pieces moves all facts there, also if it is refused.
+        A response in pieces moves all log records there, also if it is refused.
         """
         execution = self._shadow.executions[execution_id]
         size_bytes = len(execution.envelope) + _HEADER_BYTES
-        size_bytes += sum(len(fact.payload) + _FACT_BYTES for fact in execution.facts)
+        size_bytes += sum(
+            len(log_record.payload) + _LOG_RECORD_BYTES for log_record in execution.log_records
+        )
         return execution_id in self._in_pieces or size_bytes > MOST_BYTES
 
     def _mark(self, arguments: Arguments) -> str:
@@ -257,16 +263,18 @@ class RecorderTarget(SystemTarget):
         execution_id = self._open_id(arguments)
         if execution_id in self._responses:
             return "ending"
-        fact = self._shadow.begin(execution_id, FactKind.REASON, "the agent is not pure", b"")
+        log_record = self._shadow.begin(
+            execution_id, LogRecordKind.REASON, "the agent is not pure", b""
+        )
         try:
-            self._recorders[execution_id].mark_not_replayable(fact.name)
+            self._recorders[execution_id].mark_not_replayable(log_record.name)
         except EventLost:
-            self._shadow.withdraw(execution_id, fact)
+            self._shadow.withdraw(execution_id, log_record)
             return "event lost before"
         except (OSError, StorageError) as refused:
             # A refused reason is no lost event: a change of the segment may have made all durable.
             return self._refused(refused, "")
-        self._shadow.written(fact)
+        self._shadow.written(log_record)
         return "marked"
 
     def _barrier(self, arguments: Arguments) -> str:
@@ -351,8 +359,10 @@ class RecorderTarget(SystemTarget):
         return _nth(list(self._shadow.executions), arguments)
 
     def _types(self, execution_id: str) -> list[str]:
-        facts = self._shadow.executions[execution_id].facts
-        return [fact.name for fact in facts if fact.kind is FactKind.EVENT]
+        log_records = self._shadow.executions[execution_id].log_records
+        return [
+            log_record.name for log_record in log_records if log_record.kind is LogRecordKind.EVENT
+        ]
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return self._world.loop.run_until_complete(work)

@@ -74,9 +74,9 @@ SEGMENT_BYTES: Final = 2_000
 class RecordingTarget(RecorderTarget):
     """The recording of one root and its shadow.
 
-    Facts may be lost to silent damage. The recovery must report that, and the other facts must
-    be right. ``_hit`` is the damage that the target itself has done, whose extent it knows.
-    ``_damaged_copies`` are in packs since an earlier recovery.
+    Log records may be lost to silent damage. The recovery must report that, and the other log
+    records must be right. ``_hit`` is the damage that the target itself has done, whose extent it
+    knows. ``_damaged_copies`` are in packs since an earlier recovery.
     """
 
     families_left_out: Mapping[FaultFamily, str] = MappingProxyType({})

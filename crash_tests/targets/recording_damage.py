@@ -16,7 +16,7 @@ from oracles.recording.wal_reader import (
     PART,
     WalEntry,
     WalSegment,
-    fact_of,
+    log_record_of,
     read_segment,
 )
 from sim.choices import PlainChoices
@@ -47,7 +47,7 @@ _LEAST_FACTS: Final = 2
 
 
 class Damage(NamedTuple):
-    """The executions that may have lost facts, and whether the recovery must report that."""
+    """The executions that may have lost log records, and whether the recovery must report that."""
 
     execution_ids: frozenset[str]
     must_be_reported: bool
@@ -68,7 +68,7 @@ def damage_segment(files: FileSystem, kind: str, place: int, checkpoint: int) ->
     behind = segment.entries[index + 1 :]
     is_contained = kind != "truncate" and _is_known_durable(entry, behind)
     lost = [entry] if is_contained else [entry, *behind]
-    ids = frozenset(fact_of(each).execution_id for each in lost if each.entry_type != PART)
+    ids = frozenset(log_record_of(each).execution_id for each in lost if each.entry_type != PART)
     _write(files, path, kind, segment, index, content)
     previous = segment.first - 1 if index == 0 else entry.sequence - 1
     if kind == "truncate":
@@ -93,7 +93,7 @@ def append_stale_entry(files: FileSystem, last: int) -> Damage | None:
             earlier.clock, f"exec-{log.last:016x}", FrozenEnvelope.of({"log": "an earlier one"}),
             SideEffectClass.REVERSIBLE,
         )  # fmt: skip
-        log.append(execution.facts.recent)
+        log.append(execution.log_records.recent)
     log.close()
     content = earlier.files.read(log.segments[0][0])[0]
     stale = read_segment(content)
@@ -123,7 +123,7 @@ class _EarlierIds(SimulatedIds):
 
 
 def damage_record(host: Host, place: int) -> Damage | None:
-    """Cut off the last fact of one execution of a pack; return None if there is none.
+    """Cut off the last log record of one execution of a pack; return None if there is none.
 
     ``place`` chooses the execution. Afterwards its position in the pack is right, and its digest
     is wrong.
@@ -175,7 +175,7 @@ def _is_known_durable(entry: WalEntry, behind: Sequence[WalEntry]) -> bool:
     """Return whether a later entry says that this one was durable."""
     for later in behind:
         if later.entry_type != PART:
-            durable = fact_of(later).durable
+            durable = log_record_of(later).durable
             if (later.sequence - 1 if durable is None else durable) >= entry.sequence:
                 return True
     return False

@@ -158,12 +158,12 @@ class SessionStoreTarget(SystemTarget):
         orchestrator = self._recovery.orchestrator
         ids = orchestrator.host.ids
         agent = orchestrator.new_agent(ids.uuid_hex(), ids.uuid_hex())
-        facts: JsonObject = {
+        data: JsonObject = {
             "agent_id": agent.agent_id, "name": model, "parent_session_id": None,
             "instructions": "", "request_id": None,
         }  # fmt: skip
         state = SessionState.ACTIVE
-        creation = new_creation(agent.session_id, provider, model, "", state, facts)
+        creation = new_creation(agent.session_id, provider, model, "", state, data)
         record = SessionRecord(agent.session_id, provider, model, state, blob)
         agent.log.creation = replace(creation, record=record)
         await agent.log.write_queue()

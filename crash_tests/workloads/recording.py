@@ -20,7 +20,7 @@ from crash_tests.workloads.workload import Workload
 from oracles.history import History, Known
 from oracles.recording.canonical import canonical
 from oracles.recording.record_reader import SeenRecord
-from oracles.recording.shadow_execution import FactKind
+from oracles.recording.shadow_execution import LogRecordKind
 from oracles.recording.shadow_recording import ShadowRecording
 from oracles.violation import FalseAlarm
 from powercut.explorer.limits import Limits
@@ -82,12 +82,12 @@ class _Recorders:
         for number in range(1, events + 1):
             event_type = following(types)
             value = payload(event_type, number, "success")
-            self._begin(execution_id, FactKind.EVENT, event_type, canonical(value))
+            self._begin(execution_id, LogRecordKind.EVENT, event_type, canonical(value))
             self._recorders[execution_id].record_event(event_type, value)
             self._observer.attempt(lambda shadow: _written(shadow, execution_id))
             types.append(event_type)
 
-    def _begin(self, execution_id: str, kind: FactKind, name: str, value: bytes) -> None:
+    def _begin(self, execution_id: str, kind: LogRecordKind, name: str, value: bytes) -> None:
         self._observer.attempt(lambda shadow: shadow.begin(execution_id, kind, name, value))
 
     def _finalize(self, execution_id: str) -> None:
@@ -122,7 +122,7 @@ class _Recorders:
 
 def _written(shadow: ShadowRecording, execution_id: str) -> None:
     """Record that the last call of an execution has returned."""
-    shadow.written(shadow.executions[execution_id].facts[-1])
+    shadow.written(shadow.executions[execution_id].log_records[-1])
 
 
 def _work(process: Process, ack: History) -> None:

@@ -2,7 +2,7 @@
 
 Each transaction has one state before it, and one or a few possible states after it. A call that
 has returned leaves one of the states after it; a call that was in flight at a crash leaves any of
-them. The shadow learns only three facts from the system: which of these states it has, the ids
+them. The shadow learns only three things from the system: which of these states it has, the ids
 that it has created, and times within bounds.
 """
 

@@ -19,7 +19,7 @@ _FINAL = ("DONE", "FAILED", "UNCERTAIN")
 
 @dataclass(slots=True)
 class KnownActivity:
-    """The facts known about an activity: effects and requests up to the last decision ``again``.
+    """The effects and requests of an activity up to the last decision ``again``.
 
     ``again`` counts these decisions. ``doubted``: a request of it has failed, or a crash
     happened before it was performed. ``status`` is the status read last, ``final_at`` the time

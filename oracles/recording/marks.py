@@ -11,7 +11,7 @@ from oracles.recording.crash_points import STAGES
 from oracles.recording.pack_reader import members_of
 from oracles.recording.root_files import checkpoint_number
 from oracles.recording.violations import BrokenRecord
-from oracles.recording.wal_reader import PART, WalFact, fact_of, read_segment
+from oracles.recording.wal_reader import PART, ParsedLogRecord, log_record_of, read_segment
 from oracles.violation import TornRecord
 
 STAGE_MARKS: Final = tuple(f"an execution was interrupted at {stage}" for stage in STAGES)
@@ -68,14 +68,14 @@ def _marks(files: Mapping[str, bytes]) -> Iterator[str]:
     if sum(path.startswith("snapshots/") and path.endswith(_PACK) for path in files) > 1:
         yield SNAPSHOT_BESIDE_RECORD
     packed = set(_packed(files))
-    for _, facts in segments:
-        for sequence, entry_type, fact in facts:
-            record = files.get(f"records/{fact.execution_id}{_JSON}")
+    for _, log_records in segments:
+        for sequence, entry_type, log_record in log_records:
+            record = files.get(f"records/{log_record.execution_id}{_JSON}")
             if sequence <= number:
                 continue
             if record is not None and b'"manually_invalidated"' in record:
                 yield INVALIDATION_KEPT
-            elif fact.execution_id in packed:
+            elif log_record.execution_id in packed:
                 yield RECORDS_BEFORE_NUMBER
             elif entry_type == _FINAL:
                 yield FINAL_REDONE
@@ -91,15 +91,15 @@ def _packed(files: Mapping[str, bytes]) -> Iterator[str]:
 
 def _segments(
     files: Mapping[str, bytes],
-) -> Iterator[tuple[int, list[tuple[int, int, WalFact]]]]:
-    """Yield the last number and the facts of each segment that has an entry."""
+) -> Iterator[tuple[int, list[tuple[int, int, ParsedLogRecord]]]]:
+    """Yield the last number and the log records of each segment that has an entry."""
     for path, content in files.items():
         segment = read_segment(content) if path.endswith(".wal") else None
         if segment is None or not segment.entries:
             continue
         whole = [entry for entry in segment.entries if entry.entry_type != PART]
-        facts = [(entry.sequence, entry.entry_type, fact_of(entry)) for entry in whole]
-        yield segment.entries[-1].sequence, facts
+        log_records = [(entry.sequence, entry.entry_type, log_record_of(entry)) for entry in whole]
+        yield segment.entries[-1].sequence, log_records
 
 
 def stage_mark(stage: str) -> str:

@@ -3,7 +3,7 @@
 It is written from the format and shares no code with the system::
 
 pack    = member*  table  trailer
-member  = gzip of lines, one for each fact: two digits for its type, a space, its JSON
+member  = gzip of lines, one for each log record: two digits for its type, a space, its JSON
 table   = (id:8  hash:8  start:8  size:8  digest:16)*         by id, ascending
 trailer = table_bytes:8  table_crc:4  "SYREC"  version:1 (= 1)  crc:4
 """
@@ -99,27 +99,27 @@ def _rows(name: str, data: bytes) -> Iterator[tuple[bytes, bytes, int, int, byte
 
 
 def _record(execution_id: str, lines: bytes) -> SeenRecord:
-    """Return the record of an execution from the lines of its facts."""
-    facts = [(int(line[:2]), json.loads(line[3:])) for line in lines.splitlines()]
-    if not facts or facts[0][0] != _START:
+    """Return the record of an execution from the lines of its log records."""
+    log_records = [(int(line[:2]), json.loads(line[3:])) for line in lines.splitlines()]
+    if not log_records or log_records[0][0] != _START:
         raise BrokenRecord("an execution has no start", execution_id=execution_id)
-    start: dict[str, Any] = facts[0][1]["p"]
+    start: dict[str, Any] = log_records[0][1]["p"]
     events: list[SeenEvent] = []
     reason: str | None = _INCOMPLETE
-    for fact_type, fact in facts[1:]:
-        if fact["x"] != execution_id:
-            raise BrokenRecord("a fact is of another execution", execution_id=execution_id)
-        if fact_type == _MARK:
-            reason = _marked(reason, fact["p"])
+    for entry_type, log_record in log_records[1:]:
+        if log_record["x"] != execution_id:
+            raise BrokenRecord("a log record is of another execution", execution_id=execution_id)
+        if entry_type == _MARK:
+            reason = _marked(reason, log_record["p"])
         elif not events or events[-1].type != FINAL:
-            reason = _marked(reason, fact["m"]) if "m" in fact else reason
+            reason = _marked(reason, log_record["m"]) if "m" in log_record else reason
             number = events[-1].seq + 1 if events else 1
-            if fact["n"] < number:
+            if log_record["n"] < number:
                 continue
-            if fact["n"] > number and reason != _LOST:
-                number, reason = fact["n"], _CORRUPTED
-            events.append(SeenEvent(number, _EVENTS[fact_type], canonical(fact["p"])))
-            if fact_type == 6 and reason == _INCOMPLETE:
+            if log_record["n"] > number and reason != _LOST:
+                number, reason = log_record["n"], _CORRUPTED
+            events.append(SeenEvent(number, _EVENTS[entry_type], canonical(log_record["p"])))
+            if entry_type == 6 and reason == _INCOMPLETE:
                 reason = None
     response = events[-1].payload if events and events[-1].type == FINAL else None
     header = start["header"]

@@ -1,9 +1,9 @@
 """The specification of recorder, write-ahead log and record store together, run beside them.
 
 Each execution has its own ``ShadowExecution``. Barriers, failures and the order of losses concern
-all of them: the log is one sequence, so if a power cut loses a fact, it loses all later facts
-that no barrier has covered. The first complete read after a recovery decides once whether each
-doubtful fact has survived; the shadow learns nothing else from the system.
+all of them: the log is one sequence, so if a power cut loses a log record, it loses all later log
+records that no barrier has covered. The first complete read after a recovery decides once whether
+each doubtful log record has survived; the shadow learns nothing else from the system.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Final
 from oracles.recording.record_reader import FINAL, SeenRecord
 from oracles.recording.shadow_execution import (
     CORRUPTED,
-    Fact,
-    FactKind,
+    LogRecord,
+    LogRecordKind,
     Safety,
     ShadowExecution,
 )
@@ -45,7 +45,7 @@ class ShadowRecording:
     def settled(self) -> bool:
         """Whether no crash can lose anything."""
         return not self._starting and all(
-            fact.safety is Safety.DURABLE for _, fact in self._facts()
+            log_record.safety is Safety.DURABLE for _, log_record in self._log_records()
         )
 
     # -- the calls of recorders ----------------------------------------------------------
@@ -53,7 +53,7 @@ class ShadowRecording:
     def begin_start(self, envelope: bytes, side_effects: str) -> None:
         """Record that ``start`` was called."""
         execution = ShadowExecution(envelope, side_effects)
-        self._add(execution, FactKind.START, "", b"")
+        self._add(execution, LogRecordKind.START, "", b"")
         self._starting.append(execution)
 
     def started(self, execution_id: str, *, sampled: bool = True) -> None:
@@ -62,15 +62,15 @@ class ShadowRecording:
         if execution_id in self.executions:
             raise Phantom("an id was given to two executions", execution_id=execution_id)
         if sampled:
-            _written(execution.facts[0])
+            _written(execution.log_records[0])
             self.executions[execution_id] = execution
 
     def refuse_start(self) -> None:
         """Record that ``start`` has refused its arguments, and recorded nothing."""
         self._starting.pop()
 
-    def begin(self, execution_id: str, kind: FactKind, name: str, payload: bytes) -> Fact:
-        """Record that a call for a fact of an execution was made; pass it to ``written``."""
+    def begin(self, execution_id: str, kind: LogRecordKind, name: str, payload: bytes) -> LogRecord:
+        """Record that a call for a log record of an execution was made; pass it to ``written``."""
         return self._add(self.executions[execution_id], kind, name, payload)
 
     @property
@@ -78,71 +78,71 @@ class ShadowRecording:
         """The executions of which a barrier may have failed although no call has reported it."""
         return [each for each, execution in self.executions.items() if execution.doubted]
 
-    def written(self, fact: Fact) -> None:
-        """Record that the call for a fact has returned."""
-        _written(fact)
+    def written(self, log_record: LogRecord) -> None:
+        """Record that the call for a log record has returned."""
+        _written(log_record)
 
     def lost(self, execution_id: str) -> None:
         """Record that a call for an event of this execution has failed."""
         self.executions[execution_id].lost = True
 
-    def withdraw(self, execution_id: str, fact: Fact) -> None:
-        """Record that the system has refused to record a fact: it must never appear."""
-        self.executions[execution_id].facts.remove(fact)
+    def withdraw(self, execution_id: str, log_record: LogRecord) -> None:
+        """Record that the system has refused a log record: it must never appear."""
+        self.executions[execution_id].log_records.remove(log_record)
 
-    def end(self, execution_id: str, response: bytes) -> Fact:
+    def end(self, execution_id: str, response: bytes) -> LogRecord:
         """Record that ``finalize`` or ``complete`` was called.
 
-        A repetition after a refusal adds no fact.
+        A repetition after a refusal adds no log record.
         """
         execution = self.executions[execution_id]
         known = execution.response
-        return known or self._add(execution, FactKind.FINAL, FINAL, response)
+        return known or self._add(execution, LogRecordKind.FINAL, FINAL, response)
 
     # -- events of all executions --------------------------------------------------------
 
     def barrier(self, asking: str = "", admitted: Container[str] = ()) -> None:
         """Record that a barrier has returned.
 
-        Every fact up to the last one of the execution ``asking`` is durable; without ``asking``,
-        every fact. Excepted are the facts of ``admitted`` executions, whose records show that
-        they have lost events, and those that a failed barrier inside an earlier call may have
-        concerned.
+        Every log record up to the last one of the execution ``asking`` is durable; without
+        ``asking``, every log record. Excepted are the log records of ``admitted`` executions, whose
+        records show that they have lost events, and those that a failed barrier inside an earlier
+        call may have concerned.
         """
-        last = self._position if not asking else self.executions[asking].facts[-1].position
+        last = self._position if not asking else self.executions[asking].log_records[-1].position
         for execution_id, execution in self.executions.items():
             is_promised = execution_id not in admitted and (not asking or execution_id == asking)
             is_safe = is_promised or not execution.doubted
-            for fact in execution.facts:
-                if fact.safety is Safety.WRITTEN and fact.position <= last:
-                    fact.safety = Safety.DURABLE if is_safe else Safety.DOUBTFUL
+            for log_record in execution.log_records:
+                if log_record.safety is Safety.WRITTEN and log_record.position <= last:
+                    log_record.safety = Safety.DURABLE if is_safe else Safety.DOUBTFUL
 
     def disturb(self) -> None:
         """Record that a barrier inside a call may fail, and the call not report it."""
-        for execution, fact in self._facts():
-            execution.doubted |= fact.safety is Safety.WRITTEN
+        for execution, log_record in self._log_records():
+            execution.doubted |= log_record.safety is Safety.WRITTEN
 
     def fail_barrier(self, execution_id: str = "") -> None:
-        """Record that a barrier has failed: no fact after the last successful barrier is safe.
+        """Record a failed barrier: no log record after the last successful barrier is safe.
 
         The execution that called it has lost its events; other executions may have lost theirs.
         """
         asking = self.executions.get(execution_id)
-        for execution, fact in self._facts():
-            if fact.safety is Safety.WRITTEN:
-                fact.safety = Safety.DOUBTFUL
-                fact.live &= fact.kind is FactKind.START
+        for execution, log_record in self._log_records():
+            if log_record.safety is Safety.WRITTEN:
+                log_record.safety = Safety.DOUBTFUL
+                log_record.live &= log_record.kind is LogRecordKind.START
                 execution.doubted = True
-                execution.lost |= execution is asking and fact.kind is FactKind.EVENT
+                execution.lost |= execution is asking and log_record.kind is LogRecordKind.EVENT
 
     def checkpoint(self, admitted: Container[str] = ()) -> None:
         """Record that a checkpoint has returned: losses and responses are durable."""
         self.barrier(admitted=admitted)
         for execution in self.executions.values():
             execution.loss_kept |= execution.lost
-            for fact in execution.facts:
-                if fact.kind is FactKind.FINAL and fact.live:
-                    fact.safety = Safety.DURABLE
+            for log_record in execution.log_records:
+                if log_record.kind is LogRecordKind.FINAL and log_record.live:
+                    log_record.safety = Safety.DURABLE
 
     def begin_invalidate(self, execution_id: str, reason: str, by: str) -> None:
         """Record that ``invalidate`` was called; a second one changes nothing."""
@@ -154,9 +154,9 @@ class ShadowRecording:
         """Record that ``invalidate`` has returned: the record is durable and cannot come back."""
         execution = self.executions[execution_id]
         execution.invalidated = [each for each in execution.invalidated if each is not None]
-        for fact in execution.facts:
-            if fact.live:
-                fact.safety = Safety.DURABLE
+        for log_record in execution.log_records:
+            if log_record.live:
+                log_record.safety = Safety.DURABLE
 
     # -- reads ---------------------------------------------------------------------------
 
@@ -187,23 +187,23 @@ class ShadowRecording:
         reported: bool = True,
         hidden: bool = False,
     ) -> bool:
-        """Compare with the store after a recovery, and decide every doubtful fact.
+        """Compare with the store after a recovery, and decide every doubtful log record.
 
-        ``kept``: no power cut and no fault can have lost facts whose calls had returned. Of the
-        ``excused`` executions silent damage may have destroyed anything, if it is ``reported``.
-        If it may have ``hidden`` records, that of a start under way may appear later.
-        Returns whether a fact that was not acknowledged survived.
+        ``kept``: no power cut and no fault can have lost log records whose calls had returned. Of
+        the ``excused`` executions silent damage may have destroyed anything, if it is ``reported``.
+        If it may have ``hidden`` records, that of a start under way may appear later. Returns
+        whether a log record that was not acknowledged survived.
         """
         self._adopt(seen, hidden=hidden)
-        shown: dict[int, list[Fact]] = {}
+        shown: dict[int, list[LogRecord]] = {}
         # A record that is lost is unreadable if a damaged pack may have it.
         is_damaged = any(execution.damaged for execution in self.executions.values())
         for execution_id, execution in self.executions.items():
             record = seen.get(execution_id)
-            facts = execution.survivors(record, kept=kept)
+            log_records = execution.survivors(record, kept=kept)
             if record is None and execution_id in seen and not is_damaged:
-                facts = None
-            if facts is None and not execution.damaged:
+                log_records = None
+            if log_records is None and not execution.damaged:
                 if execution_id not in excused:
                     if not seen and len(self.executions) > 1:
                         raise SilentEmpty("the store is empty", executions=len(self.executions))
@@ -211,15 +211,15 @@ class ShadowRecording:
                 if not (reported or _is_corrupted(execution_id, seen)):
                     raise UnreportedDamage(
                         "an execution is damaged, and the recovery does not report it",
-                        execution_id=execution_id, facts=execution.facts, actual=record,
+                        execution_id=execution_id, log_records=execution.log_records, actual=record,
                     )  # fmt: skip
                 execution.damaged = True
             # It may be unreadable through damage, and a power cut can restore its files.
-            execution.damaged |= not facts and execution_id in excused
+            execution.damaged |= not log_records and execution_id in excused
             if execution.damaged:
                 self._check_right(execution_id, execution, record)
-                facts = None
-            shown[id(execution)] = execution.facts if facts is None else facts
+                log_records = None
+            shown[id(execution)] = execution.log_records if log_records is None else log_records
         self._check_order(shown, excused)
         return self._decide(seen, shown)
 
@@ -239,38 +239,43 @@ class ShadowRecording:
             # A record that cannot be read now may be that of a start under way.
             self._starting.clear()
 
-    def _check_order(self, shown: Mapping[int, list[Fact]], excused: Container[str]) -> None:
-        """Check that no fact survived after a lost one, unless a barrier has covered it."""
-        lost: Fact | None = None
-        facts = [
-            (execution, fact)
+    def _check_order(self, shown: Mapping[int, list[LogRecord]], excused: Container[str]) -> None:
+        """Check that no log record survived after a lost one, unless a barrier has covered it."""
+        lost: LogRecord | None = None
+        log_records = [
+            (execution, log_record)
             for execution_id, execution in self.executions.items()
-            for fact in execution.facts
-            if fact.safety is Safety.WRITTEN
-            and fact.kind is not FactKind.REASON
+            for log_record in execution.log_records
+            if log_record.safety is Safety.WRITTEN
+            and log_record.kind is not LogRecordKind.REASON
             and not (execution.damaged or execution.doubted or execution_id in excused)
             and len(execution.invalidated) == 1
         ]
-        for execution, fact in sorted(facts, key=lambda pair: pair[1].position):
-            if fact not in shown[id(execution)]:
-                lost = lost or fact
+        for execution, log_record in sorted(log_records, key=lambda pair: pair[1].position):
+            if log_record not in shown[id(execution)]:
+                lost = lost or log_record
             elif lost is not None:
-                raise LogGap("a fact survived although one before it did not", lost=lost, kept=fact)
+                raise LogGap(
+                    "a log record survived although one before it did not",
+                    lost=lost,
+                    kept=log_record,
+                )
 
-    def _decide(self, seen: Seen, shown: Mapping[int, list[Fact]]) -> bool:
+    def _decide(self, seen: Seen, shown: Mapping[int, list[LogRecord]]) -> bool:
         happened = False
         for execution_id, execution in list(self.executions.items()):
-            record, facts = seen.get(execution_id), shown[id(execution)]
-            happened |= any(fact.safety is not Safety.DURABLE for fact in facts)
-            if not facts:
+            record, log_records = seen.get(execution_id), shown[id(execution)]
+            happened |= any(log_record.safety is not Safety.DURABLE for log_record in log_records)
+            if not log_records:
                 del self.executions[execution_id]
                 continue
-            execution.facts = facts
-            for fact in facts:
-                fact.live = not execution.damaged
-                # The record of a damaged execution does not show whether a refused fact survived.
-                if fact.live or fact.safety is not Safety.DOUBTFUL:
-                    fact.safety = Safety.DURABLE
+            execution.log_records = log_records
+            for log_record in log_records:
+                log_record.live = not execution.damaged
+                # The record of a damaged execution does not show whether a refused log record
+                # survived.
+                if log_record.live or log_record.safety is not Safety.DOUBTFUL:
+                    log_record.safety = Safety.DURABLE
             execution.ended = True
             if record is not None:
                 execution.invalidated = [record.invalidated]
@@ -288,14 +293,18 @@ class ShadowRecording:
     def _violation(
         self, execution_id: str, execution: ShadowExecution, record: SeenRecord | None
     ) -> Violation:
-        evidence = {"execution_id": execution_id, "facts": execution.facts, "actual": record}
+        evidence = {
+            "execution_id": execution_id,
+            "log_records": execution.log_records,
+            "actual": record,
+        }
         if record is None:
             return LostAck("the record of an execution is gone or damaged", **evidence)
         shown = [(event.type, event.payload) for event in record.events]
         recorded = [
-            (fact.name, fact.payload)
-            for fact in execution.facts
-            if fact.kind in (FactKind.EVENT, FactKind.FINAL)
+            (log_record.name, log_record.payload)
+            for log_record in execution.log_records
+            if log_record.kind in (LogRecordKind.EVENT, LogRecordKind.FINAL)
         ]
         if record.envelope != execution.envelope or any(each not in recorded for each in shown):
             return Phantom("a record contains what was never recorded", **evidence)
@@ -305,9 +314,9 @@ class ShadowRecording:
                 expected=execution.invalidated, **evidence,
             )  # fmt: skip
         durable = [
-            (fact.name, fact.payload)
-            for fact in execution.facts
-            if fact.kind in (FactKind.EVENT, FactKind.FINAL) and fact.live
+            (log_record.name, log_record.payload)
+            for log_record in execution.log_records
+            if log_record.kind in (LogRecordKind.EVENT, LogRecordKind.FINAL) and log_record.live
         ]
         if any(each not in shown for each in durable):
             return LostAck("a recorded event is lost", **evidence)
@@ -315,20 +324,22 @@ class ShadowRecording:
             return UnearnedReplay("a record is replayable, and must not be", **evidence)
         return WrongReason("a record has another reason than expected", **evidence)
 
-    def _add(self, execution: ShadowExecution, kind: FactKind, name: str, payload: bytes) -> Fact:
+    def _add(
+        self, execution: ShadowExecution, kind: LogRecordKind, name: str, payload: bytes
+    ) -> LogRecord:
         self._position += 1
-        fact = Fact(kind, name, payload, self._position)
-        execution.facts.append(fact)
-        return fact
+        log_record = LogRecord(kind, name, payload, self._position)
+        execution.log_records.append(log_record)
+        return log_record
 
-    def _facts(self) -> Iterator[tuple[ShadowExecution, Fact]]:
+    def _log_records(self) -> Iterator[tuple[ShadowExecution, LogRecord]]:
         for execution in self.executions.values():
-            for fact in execution.facts:
-                yield execution, fact
+            for log_record in execution.log_records:
+                yield execution, log_record
 
 
-def _written(fact: Fact) -> None:
-    fact.safety, fact.live = Safety.WRITTEN, True
+def _written(log_record: LogRecord) -> None:
+    log_record.safety, log_record.live = Safety.WRITTEN, True
 
 
 def _is_corrupted(execution_id: str, seen: Seen) -> bool:

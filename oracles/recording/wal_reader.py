@@ -50,7 +50,7 @@ class WalSegment(NamedTuple):
     end: int
 
 
-class WalFact(NamedTuple):
+class ParsedLogRecord(NamedTuple):
     """The content of an entry; ``durable`` is None if the entry does not name it."""
 
     execution_id: str
@@ -86,10 +86,10 @@ def _entries(content: bytes, first: int, seed: int) -> Iterator[WalEntry]:
         start, expected = end, sequence + 1
 
 
-def fact_of(entry: WalEntry) -> WalFact:
+def log_record_of(entry: WalEntry) -> ParsedLogRecord:
     """Return the content of an entry that is not of type ``PART``."""
     members = json.loads(entry.payload)
-    return WalFact(members["x"], members["n"], members["p"], members.get("durable"))
+    return ParsedLogRecord(members["x"], members["n"], members["p"], members.get("durable"))
 
 
 def check_segment(path: str, content: bytes, above: int) -> int:
@@ -112,7 +112,7 @@ def check_segment(path: str, content: bytes, above: int) -> int:
         if entry.entry_type not in _TYPES:
             raise BrokenLog("an entry has an unknown type", path=path, entry=entry)
         if entry.entry_type != PART:
-            fact = fact_of(entry)
-            if fact.durable is not None and fact.durable >= entry.sequence:
+            log_record = log_record_of(entry)
+            if log_record.durable is not None and log_record.durable >= entry.sequence:
                 raise BrokenLog("an entry names itself as durable", path=path, entry=entry)
     return segment.entries[-1].sequence if segment.entries else segment.first - 1

@@ -140,7 +140,7 @@ class ShadowRuntime:
     def check_found(self, snapshot: RootSnapshot) -> None:
         """Check the disk that a crash has left, before its recovery.
 
-        Each fact about another log was durable in that log before it was written.
+        Each statement about another log was durable in that log before it was written.
         """
         self.records.check(snapshot)
         check_watermarks(snapshot.excusing(self._excused), {})

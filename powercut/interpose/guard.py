@@ -114,8 +114,10 @@ class EventGuard:
             remedy = f"keep its files below {self._lifetime.root}"
         self._escaped(f"{call} writes to the real disk", remedy)
 
-    def _started(self, fact: str) -> None:
-        self._escaped(fact, "only this process sees the disk: run the command with powercut try")
+    def _started(self, description: str) -> None:
+        self._escaped(
+            description, "only this process sees the disk: run the command with powercut try"
+        )
 
     @staticmethod
     def _starts_a_program(event: str, arguments: tuple[Any, ...]) -> bool:
@@ -128,14 +130,14 @@ class EventGuard:
             return not is_tracker and any(map(os.path.exists, programs))
         return event not in {"os.exec", "os.posix_spawn"} or os.path.exists(arguments[0])
 
-    def _escaped(self, fact: str, remedy: str) -> None:
+    def _escaped(self, description: str, remedy: str) -> None:
         place = self._stack.place(currentframe())
         if place is not None and place.file.startswith(_TOOLS):
             return
         at = f", at {place.where} in {place.function}" if place is not None else ""
         if any(map(_is_importing, _outwards(currentframe()))):
             remedy = "a module does so when it is imported: import it at the top of your own one"
-        escape = EscapedSimulation(f"{fact}{at}; {remedy}")
+        escape = EscapedSimulation(f"{description}{at}; {remedy}")
         self._refuse(escape)
         raise escape
 

@@ -85,5 +85,5 @@ class Agent:
 
     def name(self) -> str:
         """Return the agent's name, or its id before it is created."""
-        facts = self.history.agent
-        return facts.name if facts is not None else self.agent_id
+        data = self.history.agent
+        return data.name if data is not None else self.agent_id

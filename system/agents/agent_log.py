@@ -16,7 +16,7 @@ from system.agents import event
 from system.agents.creation import Creation, Event
 from system.agents.history import COMPLETED, History
 from system.agents.message import Message, MessageKind
-from system.agents.session_facts import exchanges_in
+from system.agents.session_data import exchanges_in
 from system.agents.turn_complete import TurnComplete, TurnDraft
 from system.errors import AgentStopped, LogStopped, RuntimeRefused, StorageError, UnknownAgent
 from system.ports import Exchange, Host, Json, JsonObject
@@ -209,8 +209,8 @@ class AgentLog:
         return self.log
 
     def _refusal(self) -> AgentStopped:
-        facts = self.history.agent
-        name = facts.name if facts is not None else self._agent_id
+        data = self.history.agent
+        name = data.name if data is not None else self._agent_id
         return AgentStopped(name, self.stopped or "it was never created")
 
     # -- the queue -----------------------------------------------------------------------
@@ -329,14 +329,14 @@ class AgentLog:
         Raises ``IllegalTransition``, ``StorageFull`` or ``OSError``.
         """
         async with self._saving:
-            before, store, facts = self.record, self._store, self.history.session
+            before, store, data = self.record, self._store, self.history.session
             assert store is not None
             if before is None:
-                if self.foreign_record or facts is None:
+                if self.foreign_record or data is None:
                     return
                 # The disk has refused it so far.
                 after = SessionRecord(
-                    self._session_id, facts.provider, facts.model, state, provider_state_blob
+                    self._session_id, data.provider, data.model, state, provider_state_blob
                 )
             elif (before.state, before.provider_state_blob) == (state, provider_state_blob):
                 if not self._record_in_doubt:

@@ -258,7 +258,7 @@ class Dispatcher:
 
     def _new_child(self, parent: Agent, spawn: Spawn) -> Agent:
         child = self.orchestrator.new_agent(spawn.agent_id, spawn.session_id)
-        facts: JsonObject = {
+        data: JsonObject = {
             "agent_id": spawn.agent_id,
             "name": spawn.name,
             "parent_session_id": parent.session_id,
@@ -266,7 +266,7 @@ class Dispatcher:
             "request_id": None,
         }
         child.log.creation = new_creation(
-            spawn.session_id, spawn.provider, spawn.model, "", SessionState.SUSPENDED, facts
+            spawn.session_id, spawn.provider, spawn.model, "", SessionState.SUSPENDED, data
         )
         node = Node(spawn.agent_id, spawn.session_id, spawn.name, parent.agent_id)
         self.orchestrator.tree.add(node)

@@ -14,13 +14,13 @@ from typing import ClassVar, Final
 from system.agents import event
 from system.agents.message import UNANSWERED, USER, Message, MessageKind
 from system.agents.outbox import NO_PROMISES, Spawn, objects, strings
-from system.agents.session_facts import (
+from system.agents.session_data import (
     LAST_TURNS,
-    AgentFacts,
+    AgentData,
     Execution,
     OpenTurn,
     RecordedTurn,
-    SessionFacts,
+    SessionData,
     Unreachable,
     optional_text,
 )
@@ -64,8 +64,8 @@ class History:
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.session: SessionFacts | None = None
-        self.agent: AgentFacts | None = None
+        self.session: SessionData | None = None
+        self.agent: AgentData | None = None
         self.identity = ""
         self.enqueued: set[str] = set()
         self.from_user: set[str] = set()
@@ -189,8 +189,8 @@ class History:
                 for name in ("session", "agent", "presentations", "subscriptions", "metadata")
             ]
         )
-        self.session = SessionFacts.from_data(session) if session else None
-        self.agent = AgentFacts.from_data(agent) if agent else None
+        self.session = SessionData.from_data(session) if session else None
+        self.agent = AgentData.from_data(agent) if agent else None
         self.identity = str(data["identity"])
         self.turn_count = int(str(data["turn_count"]))
         self.last_turns = deque(strings(data["last_turns"]), LAST_TURNS)
@@ -233,14 +233,14 @@ class History:
     # -- one event each ------------------------------------------------------------------
 
     def _session_created(self, data: JsonObject) -> None:
-        self.session = SessionFacts.from_data(data)
+        self.session = SessionData.from_data(data)
         self.identity = str(data["identity"])
 
     def _session_restored(self, data: JsonObject) -> None:
         self.identity = str(data["identity"])
 
     def _agent_created(self, data: JsonObject) -> None:
-        self.agent = AgentFacts.from_data(data)
+        self.agent = AgentData.from_data(data)
 
     def _agent_terminated(self, data: JsonObject) -> None:
         self.termination_logged = True

@@ -34,9 +34,9 @@ class RootCreation:
         self._on_created = on_created
         self._under_way: dict[str, Task[str]] = {}
         self._by_request = {
-            facts.request_id: facts.agent_id
+            data.request_id: data.agent_id
             for agent in orchestrator.agents.values()
-            if (facts := agent.history.agent) is not None and facts.request_id is not None
+            if (data := agent.history.agent) is not None and data.request_id is not None
         }
 
     async def create(
@@ -92,7 +92,7 @@ class RootCreation:
         orchestrator, ids = self._orchestrator, self._orchestrator.host.ids
         agent_id, session_id = ids.uuid_hex(), ids.uuid_hex()
         conversation = await pool.create(Opening(session_id, model, instructions))
-        facts: JsonObject = {
+        data: JsonObject = {
             "agent_id": agent_id,
             "name": name,
             "parent_session_id": None,
@@ -102,7 +102,7 @@ class RootCreation:
         agent = orchestrator.new_agent(agent_id, session_id)
         try:
             agent.log.creation = new_creation(
-                session_id, pool.name, model, conversation.identity(), SessionState.ACTIVE, facts
+                session_id, pool.name, model, conversation.identity(), SessionState.ACTIVE, data
             )
             await agent.log.write_queue()
         except (ProviderError, StorageFull, OSError):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from system.agents.history import SNAPSHOT_FORMAT, History
-from system.agents.session_facts import last_applied
+from system.agents.session_data import last_applied
 from system.ports import Json, JsonObject
 
 

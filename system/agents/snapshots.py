@@ -14,7 +14,7 @@ from typing import Final
 from system.agents.agent import Agent
 from system.agents.message import USER
 from system.agents.orchestrator import SECOND_NS, Orchestrator
-from system.agents.session_facts import last_applied
+from system.agents.session_data import last_applied
 from system.agents.snapshot_data import snapshot_data
 from system.durable.applied import apply_line
 from system.durable.known_ids import keep_ids

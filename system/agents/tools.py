@@ -204,8 +204,8 @@ class TurnTools:
         ]
         if children:
             raise Refused(f"there are living children: {', '.join(children)}")
-        facts = self._agent.history.agent
-        if facts is not None and facts.parent_session_id in self._orchestrator.unserved:
+        data = self._agent.history.agent
+        if data is not None and data.parent_session_id in self._orchestrator.unserved:
             raise Refused("the parent of this agent cannot be read, and would not get its result")
         to = node.parent_id if node.parent_id is not None else USER
         self.draft.completion = self._message(to, MessageKind.RESPONSE, arguments.get("result"))

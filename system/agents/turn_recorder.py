@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from system.agents.turn_complete import TurnComplete
-from system.agents.turn_facts import SIDE_EFFECTS, TurnFacts, error_of, response_of
 from system.agents.turn_failed import code_of
+from system.agents.turn_payloads import SIDE_EFFECTS, TurnPayloads, error_of, response_of
 from system.errors import StorageError
 from system.ports import Host, JsonObject
 from system.recording.recorder import Recorder
@@ -51,10 +51,10 @@ class TurnRecorder:
         host: Host,
         recording: WalRecording,
         options: RecordingOptions,
-        facts: TurnFacts,
+        payloads: TurnPayloads,
     ) -> None:
         self.start_members: JsonObject = {}
-        self._facts = facts
+        self._payloads = payloads
         self._is_durable_at_once = options.durability is Durability.EVENTS
         self._recorder = Recorder(
             host.clock, host.ids, recording, options.sample_rate, at_once=False
@@ -63,13 +63,13 @@ class TurnRecorder:
 
     async def start(self, epoch: int, retry_of: str | None) -> None:
         """Record the request, its route and the attempt; raises ``StorageError`` or ``OSError``."""
-        recorder, facts = self._recorder, self._facts
+        recorder, payloads = self._recorder, self._payloads
         events = (
-            (EventType.INTENT_RECEIVED, facts.intent()),
-            (EventType.ROUTER_DECISION, facts.route(retry_of)),
-            (EventType.AGENT_ATTEMPT_START, facts.attempt()),
+            (EventType.INTENT_RECEIVED, payloads.intent()),
+            (EventType.ROUTER_DECISION, payloads.route(retry_of)),
+            (EventType.AGENT_ATTEMPT_START, payloads.attempt()),
         )
-        execution_id = recorder.start(facts.envelope(epoch), SIDE_EFFECTS, events=events)
+        execution_id = recorder.start(payloads.envelope(epoch), SIDE_EFFECTS, events=events)
         if recorder.is_sampled_out:
             self.start_members = {"sampled_out": True}
             return
@@ -89,7 +89,9 @@ class TurnRecorder:
         """Record that the provider has answered."""
         if self._is_open:
             with suppress(StorageError, OSError):
-                await self._record(EventType.AGENT_ATTEMPT_END, self._facts.attempt_end(presented))
+                await self._record(
+                    EventType.AGENT_ATTEMPT_END, self._payloads.attempt_end(presented)
+                )
 
     async def commit(self, turn: TurnComplete) -> None:
         """Record the response of a turn whose line is durable, without a barrier."""
@@ -105,12 +107,12 @@ class TurnRecorder:
         error = error_of(code_of(failure), reason)
         with suppress(StorageError, OSError):
             if self._recorder.last_event == EventType.AGENT_ATTEMPT_START:
-                attempt_end = self._facts.attempt_end(presented, error)
+                attempt_end = self._payloads.attempt_end(presented, error)
                 await self._record(EventType.AGENT_ATTEMPT_END, attempt_end)
             if self._recorder.last_event == EventType.AGENT_ATTEMPT_END:
-                fallback = self._facts.fallback(reason, after_ns)
+                fallback = self._payloads.fallback(reason, after_ns)
                 await self._record(EventType.FALLBACK_TRIGGERED, fallback)
-        await self._complete(self._facts.failure(error))
+        await self._complete(self._payloads.failure(error))
 
     async def _record(self, event_type: EventType, payload: FrozenJson) -> None:
         self._recorder.record_event(event_type, payload)

@@ -19,8 +19,8 @@ from system.agents.multiplexer import Pool
 from system.agents.orchestrator import LONGEST_PAUSE_NS, SECOND_NS
 from system.agents.tools import TurnTools
 from system.agents.turn_complete import TurnComplete
-from system.agents.turn_facts import TurnFacts
 from system.agents.turn_failed import FailureCode, TurnFailed
+from system.agents.turn_payloads import TurnPayloads
 from system.agents.turn_recorder import RecordingOptions, TurnRecorder
 from system.agents.turn_trigger import (
     TurnTrigger,
@@ -204,12 +204,12 @@ class Turns:
             return None
         session = agent.history.session
         assert session is not None, "an agent without a session is stopped"
-        facts = TurnFacts(
+        payloads = TurnPayloads(
             turn_id, agent.agent_id, agent.session_id, agent.name(), session.provider,
             session.model, shown,
         )  # fmt: skip
         return TurnRecorder(
-            orchestrator.host, orchestrator.recording, self._recording_options, facts
+            orchestrator.host, orchestrator.recording, self._recording_options, payloads
         )
 
     async def _answer(

@@ -1,4 +1,4 @@
-"""The view of a runtime: the durable facts of this moment."""
+"""The view of a runtime: the durable state of this moment."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The demo's operator: it requests everything by fixed ids, so that requests can be repeated.
 
 It has no state of its own. After a crash it repeats all requests, and every job is still done
-exactly once. A line is printed when its fact is durable, so the lines state the facts that must
+exactly once. A line is printed when the change that it names is durable, so all these changes must
 survive:
 
     ack create <request id> <agent id>
@@ -9,7 +9,7 @@ survive:
     received <message id> <payload>
     ack acknowledge <message id>
 
-One kind of line is no durable fact: it names an agent whose turn the disk refuses, with the
+One kind of line reports no change: it names an agent whose turn the disk refuses, with the
 reason. The turn is tried again until it succeeds; free some space, or press Ctrl-C.
 
     waiting <agent name>: <reason>

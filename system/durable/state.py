@@ -2,7 +2,7 @@
 
 All durable work is done in transactions. ``transact`` runs one: when it returns, everything that
 its work has written is durable; if it raises, nothing of it has happened. State in memory is
-changed by ``Transaction.after_commit``, so it never shows a fact that is not durable.
+changed by ``Transaction.after_commit``, so it never shows a change that is not durable.
 
 If a commit fails, and not because of a full disk, it is unknown whether it is durable. So the
 database stops: every later transaction raises ``StateStopped`` until the next boot has read it.

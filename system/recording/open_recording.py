@@ -7,7 +7,7 @@ from contextlib import suppress
 from posixpath import join
 
 from system.ports import FileKind, Host
-from system.recording.executions.fact_list import MOST_BYTES
+from system.recording.executions.log_record_list import MOST_BYTES
 from system.recording.stores.file_store import FileExecutionStore, is_settled
 from system.recording.wal.format import DIRECTORY
 from system.recording.wal.log import RECORDS, SEGMENT_BYTES, WriteAheadLog

@@ -12,7 +12,7 @@ from typing import Protocol
 from system.errors import StorageError
 from system.ports import Clock, Ids, SideEffectClass
 from system.recording.executions.execution import Execution
-from system.recording.executions.fact import Fact, StoredFact
+from system.recording.executions.log_record import LogRecord, StoredLogRecord
 from system.recording.records.envelope_hash import FrozenEnvelope
 from system.recording.records.errors import RecorderError
 from system.recording.records.event import EventType
@@ -95,17 +95,19 @@ class RecorderBackend(Protocol):
         ...
 
     def begin(self, execution: Execution, *, at_once: bool) -> None:
-        """Write the facts that an execution has at its start, as ``append``."""
+        """Write the log records that an execution has at its start, as ``append``."""
         ...
 
     def prepare(self) -> None:
-        """Prepare to write a fact; afterwards executions may have lost events."""
+        """Prepare to write a log record; afterwards executions may have lost events."""
         ...
 
-    def append(self, execution: Execution, fact: Fact | StoredFact, *, at_once: bool) -> None:
-        """Write a fact, after ``prepare`` and before it is added to the execution.
+    def append(
+        self, execution: Execution, log_record: LogRecord | StoredLogRecord, *, at_once: bool
+    ) -> None:
+        """Write a log record, after ``prepare`` and before it is added to the execution.
 
-        If not ``at_once``, it is written with other facts, and the execution loses it if that
+        If not ``at_once``, it is written with other log records, and the execution loses it if that
         is refused.
         """
         ...
@@ -122,8 +124,8 @@ class RecorderBackend(Protocol):
 class Recorder:
     """An ``ExecutionRecorder`` over a backend; one for each execution.
 
-    If not ``at_once``, it does not write its facts itself: they are written together with those of
-    other executions, by the next barrier, or in the next round of the event loop.
+    If not ``at_once``, it does not write its log records itself: they are written together with
+    those of other executions, by the next barrier, or in the next round of the event loop.
     """
 
     def __init__(
@@ -181,19 +183,19 @@ class Recorder:
             return
         try:
             self._backend.prepare()
-            fact = execution.next_event(event_type, payload)
-            self._append(execution, fact)
+            log_record = execution.next_event(event_type, payload)
+            self._append(execution, log_record)
         except (OSError, StorageError):
             execution.lose_events()
             raise
-        execution.add(fact)
+        execution.add(log_record)
 
     def mark_not_replayable(self, reason: str) -> None:
         if (execution := self._execution) is not None:
             self._backend.prepare()
-            fact = execution.next_mark(reason)
-            self._append(execution, fact)
-            execution.add_mark(fact, reason)
+            log_record = execution.next_mark(reason)
+            self._append(execution, log_record)
+            execution.add_mark(log_record, reason)
 
     async def barrier(self) -> None:
         if self._execution is not None:
@@ -204,47 +206,47 @@ class Recorder:
             return None
         with suppress(OSError, StorageError):
             self._backend.prepare()
-        fact = execution.final_event(final_response)
-        facts = execution.whole_facts(fact)
+        log_record = execution.final_event(final_response)
+        log_records = execution.whole_log_records(log_record)
         # A refused response is kept in memory until the next checkpoint writes the record.
         with suppress(OSError, StorageError):
-            self._append(execution, fact)
-        execution.add(fact)
+            self._append(execution, log_record)
+        execution.add(log_record)
         self._backend.end(execution)
-        return execution.record(facts)
+        return execution.record(log_records)
 
     def promise(self, final_response: object) -> None:
         """Do the same as ``complete``, for a caller that does not need the record."""
         if (execution := self._started()) is not None:
             with suppress(OSError, StorageError):
                 self._backend.prepare()
-            fact = execution.final_event(final_response)
+            log_record = execution.final_event(final_response)
             with suppress(OSError, StorageError):
-                self._append(execution, fact)
-            execution.add(fact)
+                self._append(execution, log_record)
+            execution.add(log_record)
             self._backend.end(execution)
 
     async def finalize(self, final_response: object) -> ExecutionRecord | None:
         if (execution := self._started()) is None:
             return None
         self._backend.prepare()
-        fact = execution.final_event(final_response)
+        log_record = execution.final_event(final_response)
         # If the parts of a long execution cannot be read, this raises before anything is recorded.
-        facts = execution.whole_facts(fact)
-        await self._end(execution, fact)
-        return execution.record(facts)
+        log_records = execution.whole_log_records(log_record)
+        await self._end(execution, log_record)
+        return execution.record(log_records)
 
     async def end(self, final_response: object) -> None:
         if (execution := self._started()) is not None:
             self._backend.prepare()
             await self._end(execution, execution.final_event(final_response))
 
-    def _append(self, execution: Execution, fact: Fact | StoredFact) -> None:
-        self._backend.append(execution, fact, at_once=self._at_once)
+    def _append(self, execution: Execution, log_record: LogRecord | StoredLogRecord) -> None:
+        self._backend.append(execution, log_record, at_once=self._at_once)
 
-    async def _end(self, execution: Execution, fact: Fact | StoredFact) -> None:
-        self._append(execution, fact)
-        execution.add(fact)
+    async def _end(self, execution: Execution, log_record: LogRecord | StoredLogRecord) -> None:
+        self._append(execution, log_record)
+        execution.add(log_record)
         self._backend.end(execution)
         await self._backend.barrier(execution)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 
 from system.agents.agent import Agent
-from system.agents.session_facts import RecordedTurn
-from system.agents.turn_facts import SIDE_EFFECTS, TurnFacts, response_of
+from system.agents.session_data import RecordedTurn
+from system.agents.turn_payloads import SIDE_EFFECTS, TurnPayloads, response_of
 from system.errors import StorageError
 from system.ports import Clock
 from system.recording.executions.execution import Execution
@@ -75,36 +75,36 @@ def _complete(recovery: RootRecovery, log: ReadLog, agent: Agent) -> None:
                 f" from session {agent.session_id}"
             )
         if not execution.is_finished:
-            _finish(execution, _facts(agent, recorded), recorded)
+            _finish(execution, _payloads(agent, recorded), recorded)
     agent.history.recorded.clear()
 
 
 def _made_again(clock: Clock, agent: Agent, recorded: RecordedTurn) -> Execution:
     return Execution.new(
-        clock, recorded.execution.execution_id, _facts(agent, recorded).envelope(None),
+        clock, recorded.execution.execution_id, _payloads(agent, recorded).envelope(None),
         SIDE_EFFECTS, created_utc_iso=recorded.begun.ts,
     )  # fmt: skip
 
 
-def _finish(execution: Execution, facts: TurnFacts, recorded: RecordedTurn) -> None:
+def _finish(execution: Execution, turn: TurnPayloads, recorded: RecordedTurn) -> None:
     """Add the missing events up to the attempt, and the final response.
 
     An execution that has lost an event has those of its start, which are written together.
     """
     payloads = {
-        EventType.INTENT_RECEIVED: facts.intent(),
-        EventType.ROUTER_DECISION: facts.route(None),
-        EventType.AGENT_ATTEMPT_START: facts.attempt(),
+        EventType.INTENT_RECEIVED: turn.intent(),
+        EventType.ROUTER_DECISION: turn.route(None),
+        EventType.AGENT_ATTEMPT_START: turn.attempt(),
     }
     for event_type in _PREFIX[execution.event_count :]:
         execution.add_event(event_type, payloads[event_type], recorded.begun.ts)
     execution.add_event(EventType.FINAL_RESPONSE, response_of(recorded.turn), recorded.ts)
 
 
-def _facts(agent: Agent, recorded: RecordedTurn) -> TurnFacts:
+def _payloads(agent: Agent, recorded: RecordedTurn) -> TurnPayloads:
     session = agent.history.session
     assert session is not None
-    return TurnFacts(
+    return TurnPayloads(
         recorded.turn.turn_id, agent.agent_id, agent.session_id, agent.name(), session.provider,
         session.model, json.loads(recorded.begun.prompt),
     )  # fmt: skip

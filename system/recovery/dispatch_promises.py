@@ -64,15 +64,15 @@ async def _repair(recovery: RootRecovery, agent: Agent) -> None:
 
 async def _write_record(recovery: RootRecovery, agent: Agent) -> None:
     problem = recovery.record_problems.get(agent.session_id)
-    facts = agent.history.session
+    data = agent.history.session
     if problem is not None and problem.problem is Problem.NEWER:
         agent.log.foreign_record = True
         recovery.report.problems.append(problem)
-    if facts is None or agent.log.foreign_record:
+    if data is None or agent.log.foreign_record:
         return
     state = SessionState.TERMINATED if agent.history.ended else SessionState.SUSPENDED
     blob = ProviderState(agent.history.identity).encoded()
-    record = SessionRecord(agent.session_id, facts.provider, facts.model, state, blob)
+    record = SessionRecord(agent.session_id, data.provider, data.model, state, blob)
     await recovery.host.workers.run(lambda: recovery.store.replace(record))
     agent.log.record = record
     if problem is not None:

@@ -14,7 +14,7 @@ from enum import Enum, auto
 
 from system.agents.history import History
 from system.agents.provider_state import ProviderState
-from system.agents.session_facts import AgentFacts
+from system.agents.session_data import AgentData
 from system.sessions.session import SessionRecord, SessionState
 from system.storage.log_report import LogReport
 
@@ -23,7 +23,7 @@ class Verdict(Enum):
     """The decision on a session without ``agent.created``."""
 
     NAMED = auto()
-    """Its log is damaged; the promise supplies the missing facts."""
+    """Its log is damaged; the promise supplies the missing data."""
     UNCREATED = auto()
     """It was promised; the missing lines are added to those that it has."""
     LOST = auto()
@@ -45,13 +45,13 @@ class SessionEvidence:
 class SessionIndex:
     """The sessions, senders and parents named in ``histories`` (by session id).
 
-    ``promised`` has the facts of each promised child by session id. ``created`` are the children
+    ``promised`` has the data of each promised child by session id. ``created`` are the children
     whose parent's log says that the promise was kept.
     """
 
     def __init__(self, histories: Mapping[str, History]) -> None:
         self.promised = {
-            spawn.session_id: AgentFacts(
+            spawn.session_id: AgentData(
                 spawn.agent_id, spawn.name, session_id, spawn.instructions, None
             )
             for session_id, history in histories.items()
@@ -75,8 +75,8 @@ class SessionIndex:
     def verdict_on(self, session_id: str, evidence: SessionEvidence) -> Verdict:
         """Decide on one session that has no ``agent.created``."""
         promised = self.promised.get(session_id)
-        has_facts = evidence.history.session is not None
-        if promised is not None and evidence.log_is_damaged and has_facts:
+        has_session = evidence.history.session is not None
+        if promised is not None and evidence.log_is_damaged and has_session:
             return Verdict.NAMED
         # A record is replaced atomically, so no crash damages one.
         if evidence.log_is_damaged or evidence.record_is_damaged:
@@ -85,7 +85,7 @@ class SessionIndex:
             return Verdict.LOST
         return Verdict.ORPHAN if promised is None else Verdict.UNCREATED
 
-    def _has_acted(self, session_id: str, promised: AgentFacts | None) -> bool:
+    def _has_acted(self, session_id: str, promised: AgentData | None) -> bool:
         return (
             session_id in self._parents
             or session_id in self.created
@@ -93,7 +93,7 @@ class SessionIndex:
         )
 
 
-def _was_used(record: SessionRecord | None, promised: AgentFacts | None) -> bool:
+def _was_used(record: SessionRecord | None, promised: AgentData | None) -> bool:
     """Whether a record differs from that of a new agent."""
     if record is None:
         return False

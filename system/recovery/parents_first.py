@@ -25,10 +25,10 @@ def parents_first(histories: Mapping[str, History]) -> Iterator[Placement]:
     children: dict[str, list[str]] = {}
     roots: list[Placement] = []
     for session_id, history in histories.items():
-        facts = history.agent
-        if facts is None:
+        data = history.agent
+        if data is None:
             continue
-        parent = facts.parent_session_id
+        parent = data.parent_session_id
         if parent is None:
             roots.append(Placement(session_id, None))
         elif parent not in histories or histories[parent].agent is None:
@@ -54,9 +54,9 @@ def _below(
         yield from waiting
         following: list[Placement] = []
         for place in waiting:
-            facts = histories[place.session_id].agent
-            assert facts is not None
+            data = histories[place.session_id].agent
+            assert data is not None
             following += [
-                Placement(child, facts.agent_id) for child in children.pop(place.session_id, [])
+                Placement(child, data.agent_id) for child in children.pop(place.session_id, [])
             ]
         waiting = following

@@ -5,7 +5,7 @@ from __future__ import annotations
 from system.agents.agent import Agent
 from system.agents.history import History
 from system.agents.message import RUNTIME, USER, USER_SESSION
-from system.agents.session_facts import SessionFacts
+from system.agents.session_data import SessionData
 from system.agents.tree import Node
 from system.recovery.orphans import SessionEvidence, SessionIndex, Verdict, is_damaged
 from system.recovery.parents_first import Placement, parents_first
@@ -107,27 +107,27 @@ def _remove(recovery: RootRecovery, session_id: str) -> None:
 def _place(recovery: RootRecovery, placement: Placement) -> None:
     session_id = placement.session_id
     orchestrator, history = recovery.orchestrator, recovery.histories[session_id]
-    facts = history.agent
-    assert facts is not None
+    data = history.agent
+    assert data is not None
     if placement.detached:
         recovery.report.detached.append(session_id)
-    if (duplicate := orchestrator.agents.get(facts.agent_id)) is not None:
+    if (duplicate := orchestrator.agents.get(data.agent_id)) is not None:
         owner = duplicate.session_id
-        detail = f"it says that it is agent {facts.agent_id}, which is session {owner}"
+        detail = f"it says that it is agent {data.agent_id}, which is session {owner}"
         recovery.report_problem(session_id, Problem.LOG_DAMAGED, detail)
         recovery.close_log(session_id)
         orchestrator.unserved.add(session_id)
         return
-    agent = orchestrator.new_agent(facts.agent_id, session_id, history)
+    agent = orchestrator.new_agent(data.agent_id, session_id, history)
     agent.log.log = recovery.logs[session_id]
     agent.log.record = record = recovery.records.get(session_id)
     if history.session is None:
         if record is not None:
-            history.session = SessionFacts(record.provider_name, record.model, facts.instructions)
+            history.session = SessionData(record.provider_name, record.model, data.instructions)
         else:
             agent.log.stop("neither its log nor its record says which provider it has")
     if agent.alive and record is not None and record.state is SessionState.TERMINATED:
         # Only damage can cause this; an agent that has ended is not run again.
         agent.log.stop("its record says that it has ended, its log does not")
-    node = Node(facts.agent_id, session_id, facts.name, placement.parent_id, alive=agent.alive)
+    node = Node(data.agent_id, session_id, data.name, placement.parent_id, alive=agent.alive)
     orchestrator.tree.add(node)

@@ -2,7 +2,7 @@
 
 For each job, an agent and the program itself ask for an action at each of two providers, which
 append their effects to the file EFFECTS: ``mail`` each request, ``pay`` each key once. A line
-is printed when its fact is durable: ``ack send JOB`` or ``ack perform KEY STATUS``.
+is printed when its change is durable: ``ack send JOB`` or ``ack perform KEY STATUS``.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@
 3. Crash it after a random prefix of the disk's operations.
 4. Recover.
 5. Replay the acknowledged calls on a shadow.
-6. The recovered root holds all acknowledged facts, and beyond them only facts in flight.
+6. The recovered root holds all acknowledged events, and beyond them only events in flight.
 
-A state is a set of facts, which are tuples: an agent exists, a message is in the log of an
-agent, a message is delivered, an agent has ended. The number of a call is part of its facts, so
-no two calls cause the same fact.
+A state is a set of events, which are tuples: an agent exists, a message is in the log of an
+agent, a message is delivered, an agent has ended. The number of a call is part of its events, so
+no two calls cause the same event.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from system.providers.bare import BareProvider
 from system.runtime import Options, Runtime
 from system.storage.framing import Framing
 
-Fact = tuple[str, ...]
+Event = tuple[str, ...]
 
 PROVIDER = "bare"
 SLOTS = 2
@@ -176,10 +176,10 @@ class Root:
         else:
             self.world.kill()
 
-    def facts(self) -> set[Fact]:
-        """Return the facts on the disk, as the oracle's own reader finds them."""
+    def events(self) -> set[Event]:
+        """Return the events on the disk, as the oracle's own reader finds them."""
         files = self.world.disk.files()
-        return facts_of(
+        return events_of(
             RootSnapshot.of_files({path[1:]: content for path, content in files.items()})
         )
 
@@ -187,26 +187,26 @@ class Root:
 # -- 4: recover --------------------------------------------------------------------------
 
 
-def facts_of(snapshot: RootSnapshot) -> set[Fact]:
-    """Return the facts in the logs of a root, without the messages of the runtime itself."""
-    facts: list[Fact] = []
+def events_of(snapshot: RootSnapshot) -> set[Event]:
+    """Return the events in the logs of a root, without the messages of the runtime itself."""
+    events: list[Event] = []
     names = {USER: USER, **{key: f.agent.name for key, f in snapshot.agents.items() if f.agent}}
     for state in (*snapshot.agents.values(), snapshot.user):
         name = names[state.agent_id or USER]
         if state.agent is not None:
             parent = snapshot.sessions.get(state.agent.parent_session_id or "")
-            facts.append(("agent", name, names[parent.state.agent_id] if parent else ""))
+            events.append(("agent", name, names[parent.state.agent_id] if parent else ""))
         if state.ended:
-            facts.append(("ended", name))
+            events.append(("ended", name))
         for message in state.enqueued.values():
             if message.kind != "system":
                 letter = (names[message.sender], name, _canonical(message.payload))
-                facts.append(("enqueued", *letter))
+                events.append(("enqueued", *letter))
                 if message.message_id in state.delivered:
-                    facts.append(("delivered", *letter))
-    if len(facts) != len(set(facts)):
-        raise Duplicated("a fact was recovered twice", facts=sorted(facts))
-    return set(facts)
+                    events.append(("delivered", *letter))
+    if len(events) != len(set(events)):
+        raise Duplicated("an event was recovered twice", events=sorted(events))
+    return set(events)
 
 
 def _canonical(payload: Any) -> str:
@@ -218,10 +218,10 @@ def _canonical(payload: Any) -> str:
 
 @dataclass(slots=True)
 class Shadow:
-    """The expected state: the ``parents`` of the living agents by name, and all ``facts``."""
+    """The expected state: the ``parents`` of the living agents by name, and all ``events``."""
 
     parents: dict[str, str] = field(default_factory=dict)
-    facts: set[Fact] = field(default_factory=set)
+    events: set[Event] = field(default_factory=set)
 
     def children(self, name: str) -> list[str]:
         return [child for child, parent in self.parents.items() if parent == name]
@@ -239,7 +239,7 @@ class Shadow:
             self._create(name, "")
         elif verb == "terminate":
             del self.parents[name]
-            self.facts.add(("ended", name))
+            self.events.add(("ended", name))
         else:
             self._deliver(USER, name, call.payload)
         if verb == "spawn":
@@ -250,32 +250,32 @@ class Shadow:
 
     def _create(self, name: str, parent: str) -> None:
         self.parents[name] = parent
-        self.facts.add(("agent", name, parent))
+        self.events.add(("agent", name, parent))
 
     def _deliver(self, sender: str, recipient: str, payload: Any) -> None:
         letter = (sender, recipient, _canonical(payload))
-        self.facts.add(("enqueued", *letter))
+        self.events.add(("enqueued", *letter))
         if recipient != USER:
             # Messages to USER are delivered when the operator acknowledges them.
-            self.facts.add(("delivered", *letter))
+            self.events.add(("delivered", *letter))
 
 
-def replayed(calls: Sequence[Call]) -> set[Fact]:
+def replayed(calls: Sequence[Call]) -> set[Event]:
     shadow = Shadow()
     for call in calls:
         shadow.happen(call)
-    return shadow.facts
+    return shadow.events
 
 
 # -- 6: compare --------------------------------------------------------------------------
 
 
-def check_allowed(recovered: set[Fact], acknowledged: set[Fact], in_flight: set[Fact]) -> None:
+def check_allowed(recovered: set[Event], acknowledged: set[Event], in_flight: set[Event]) -> None:
     """Raise unless acknowledged ⊆ recovered ⊆ acknowledged ∪ in flight."""
     if lost := acknowledged - recovered:
-        raise LostAck("acknowledged facts are lost", lost=sorted(lost))
+        raise LostAck("acknowledged events are lost", lost=sorted(lost))
     if invented := recovered - acknowledged - in_flight:
-        raise Phantom("facts were recovered that no call has caused", invented=sorted(invented))
+        raise Phantom("events were recovered that no call has caused", invented=sorted(invented))
 
 
 # -- all stages --------------------------------------------------------------------------
@@ -290,7 +290,7 @@ def six_stages(
     uncrashed = Root(model, framing)
     begun = uncrashed.world.disk.operations
     assert uncrashed.execute(calls) == len(calls)
-    check_allowed(uncrashed.facts(), replayed(calls), set())
+    check_allowed(uncrashed.events(), replayed(calls), set())
     taken = uncrashed.world.disk.operations - begun
 
     crashed = Root(model, framing)
@@ -303,4 +303,4 @@ def six_stages(
 
     acknowledged = replayed(calls[:done])
     in_flight = replayed(calls[: done + 1])
-    check_allowed(crashed.facts(), acknowledged, in_flight)
+    check_allowed(crashed.events(), acknowledged, in_flight)

@@ -1,4 +1,4 @@
-"""Execute, crash after a random prefix, recover: all facts found are allowed ones."""
+"""Execute, crash after a random prefix, recover: all events found are allowed ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.crash_tests.six_stages import (
     CRASHES,
     WISHES,
     Crash,
-    Fact,
+    Event,
     Wish,
     check_allowed,
     six_stages,
@@ -23,16 +23,16 @@ from tests.crash_tests.six_stages import (
 
 @pytest.mark.parametrize("framing", Framing)
 @given(wishes=WISHES, crash=CRASHES)
-def test_recovered_facts_are_the_acknowledged_ones_and_some_in_flight(
+def test_recovered_events_are_the_acknowledged_ones_and_some_in_flight(
     framing: Framing, wishes: Sequence[Wish], crash: Crash
 ) -> None:
     six_stages(wishes, crash, POSIX, framing)
 
 
-def test_the_allowed_facts_have_both_bounds() -> None:
-    old: set[Fact] = {("agent", "Ada", "")}
-    new: set[Fact] = {*old, ("ended", "Ada")}
-    nothing: set[Fact] = set()
+def test_the_allowed_events_have_both_bounds() -> None:
+    old: set[Event] = {("agent", "Ada", "")}
+    new: set[Event] = {*old, ("ended", "Ada")}
+    nothing: set[Event] = set()
     check_allowed(old, old, new)
     check_allowed(new, old, new)
     with pytest.raises(LostAck):

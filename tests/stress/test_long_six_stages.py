@@ -17,7 +17,7 @@ pytestmark = pytest.mark.stress
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("framing", Framing)
 @given(wishes=WISHES, crash=CRASHES)
-def test_recovered_facts_are_the_acknowledged_ones_and_some_in_flight(
+def test_recovered_events_are_the_acknowledged_ones_and_some_in_flight(
     framing: Framing, model: str, wishes: Sequence[Wish], crash: Crash
 ) -> None:
     six_stages(wishes, crash, MODELS[model], framing)

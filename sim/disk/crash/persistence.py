@@ -1,7 +1,7 @@
 """Persistence models: the promises of file systems about a power cut, as data.
 
 ``pieces.py`` cuts operations by the units of a model, ``ordering.py`` derives the relation
-"must survive before" from it, ``barrier.py`` the pieces that a sync covers. The facts come
+"must survive before" from it, ``barrier.py`` the pieces that a sync covers. The data come
 from crash images of Linux 6.18 (``docs/disk.md`` lists them), [ALICE] Pillai et al., OSDI'14
 (table 1 and the appendix on file-system properties), [Ferrite] Bornholt et al., ASPLOS'16,
 and the kernel's ``Documentation/filesystems/ext4``. Where two sources disagree, a model makes

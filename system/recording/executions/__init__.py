@@ -1,1 +1,1 @@
-"""One execution while it is recorded: its facts, and the record that they make."""
+"""One execution while it is recorded: its log records, and the record that they make."""

@@ -1,4 +1,4 @@
-"""The logical clock of one execution: it numbers the events (docs/recording.md, A fact)."""
+"""The logical clock of one execution: it numbers the events (docs/recording.md, A log record)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of facts, which are those of the entries of the write-ahead log.
+"""The types of log records, which are those of the entries of the write-ahead log.
 
 The table in docs/recording.md (The write-ahead log) defines their numbers.
 """

@@ -1,7 +1,7 @@
-"""One execution: its states, and its facts, from which the record is computed when it is read.
+"""One execution: its states, and its log records, from which its record is computed on a read.
 
 new → started → finished. Both recorders keep their execution in this class; they differ only in
-where they write its facts.
+where they write its log records.
 """
 
 from __future__ import annotations
@@ -13,8 +13,13 @@ from typing import Final, NamedTuple
 from system.ports import Clock, SideEffectClass
 from system.recording.executions.deterministic_clock import DeterministicClock
 from system.recording.executions.entry_type import ENTRY_OF_EVENT, EVENT_OF_ENTRY, EntryType
-from system.recording.executions.fact import Fact, StoredFact, encoded_fact, end_of_fact
-from system.recording.executions.fact_list import FactList, Facts
+from system.recording.executions.log_record import (
+    LogRecord,
+    StoredLogRecord,
+    encoded_log_record,
+    end_of_log_record,
+)
+from system.recording.executions.log_record_list import LogRecordList, LogRecords
 from system.recording.executions.record_builder import RecordBuilder, start_payload
 from system.recording.executions.spool import Spool
 from system.recording.records.envelope_hash import FrozenEnvelope
@@ -22,7 +27,7 @@ from system.recording.records.errors import EventLost, RecorderError
 from system.recording.records.event import EventType
 from system.recording.records.event_order import AFTER, EVENTS_AFTER, order_problem
 from system.recording.records.frozen_json import FrozenJson
-from system.recording.records.header import Reason, StartFacts
+from system.recording.records.header import Reason, StartHeader
 from system.recording.records.invalidation import is_text
 from system.recording.records.json_pieces import canonical_pieces
 from system.recording.records.long_text import has_long_text
@@ -37,66 +42,66 @@ _NEVER_LIFTED: Final = frozenset((Reason.RECORDING_FAILURE, Reason.RECORD_CORRUP
 
 
 class ExecutionView(NamedTuple):
-    """An execution at one moment; later facts do not change it.
+    """An execution at one moment; later log records do not change it.
 
     ``last_entry`` is the number of its last entry in a write-ahead log.
     """
 
     execution_id: str
     envelope_hash: str
-    facts: Facts
+    log_records: LogRecords
     reason: str | None
     now: str
     last_entry: int
 
     @property
     def is_long(self) -> bool:
-        """Whether some of its facts are in a spool."""
-        return self.facts.spool is not None
+        """Whether some of its log records are in a spool."""
+        return self.log_records.spool is not None
 
     def pieces(self) -> Iterable[bytes]:
-        """Yield the lines of its facts; raises ``OSError`` if long parts cannot be read.
+        """Yield the lines of its log records; raises ``OSError`` if long parts cannot be read.
 
-        A reason that no fact gives, because the disk has refused a fact or a fact was damaged,
-        has a line of its own.
+        A reason that no log record gives, because one was refused by the disk or damaged, has a
+        line of its own.
         """
-        lines = self.facts.pieces()
+        lines = self.log_records.pieces()
         if self.reason not in _NEVER_LIFTED:
             return lines
         return chain(lines, [_mark(self.execution_id, 0, str(self.reason), self.now).line()])
 
     def record(self) -> ExecutionRecord:
         """Return the sealed record, all of it in memory; raises as ``pieces``."""
-        builder = RecordBuilder.of(self.facts.all())
+        builder = RecordBuilder.of(self.log_records.all())
         builder.reason = self.reason
         return builder.record()
 
     def close(self) -> None:
         """Release the spool."""
-        if self.facts.spool is not None:
-            self.facts.spool.close()
+        if self.log_records.spool is not None:
+            self.log_records.spool.close()
 
 
 class Execution:
     """An execution that has started.
 
-    ``next_event``, ``final_event`` and ``next_mark`` check and return a fact; ``add`` adds it to
-    the execution. A recorder writes the fact between the two calls. ``last_event`` is the type
-    of the last event, or None; ``reason`` says why it cannot be replayed, or is None.
+    ``next_event``, ``final_event`` and ``next_mark`` check and return a log record; ``add`` adds it
+    to the execution. A recorder writes the log record between the two calls. ``last_event`` is the
+    type of the last event, or None; ``reason`` says why it cannot be replayed, or is None.
     """
 
     __slots__ = (
-        "_clock", "_created", "_numbers", "envelope_hash", "execution_id", "facts", "first_entry",
-        "last_entry", "last_event", "reason",
+        "_clock", "_created", "_numbers", "envelope_hash", "execution_id", "first_entry",
+        "last_entry", "last_event", "log_records", "reason",
     )  # fmt: skip
 
     def __init__(
-        self, clock: Clock, start: StartFacts, facts: list[Fact], last_event: EventType | None,
-        last_number: int,
+        self, clock: Clock, start: StartHeader, log_records: list[LogRecord],
+        last_event: EventType | None, last_number: int,
     ) -> None:  # fmt: skip
         self.execution_id: Final = start.execution_id
         self.envelope_hash: Final = start.envelope_hash
-        self.facts: Final = FactList(facts)
+        self.log_records: Final = LogRecordList(log_records)
         self.last_event = last_event
         self.reason: str | None = Reason.EXECUTION_INCOMPLETE
         # The numbers of its first and its last entry in a write-ahead log.
@@ -122,20 +127,22 @@ class Execution:
         """
         created = created_utc_iso or timestamp(clock.wall_ns())
         side_effects = SideEffectClass(side_effects)
-        start = StartFacts(execution_id, created, envelope.hash, side_effects, re_execution_of)
-        end, last_event = end_of_fact(execution_id, created), None
-        facts = [Fact(_START, encoded_fact(0, start_payload(start, envelope.frozen), end))]
+        start = StartHeader(execution_id, created, envelope.hash, side_effects, re_execution_of)
+        end, last_event = end_of_log_record(execution_id, created), None
+        log_records = [
+            LogRecord(_START, encoded_log_record(0, start_payload(start, envelope.frozen), end))
+        ]
         for number, (event_type, value) in enumerate(events, 1):
             if event_type not in EVENTS_AFTER[last_event]:
                 raise _refusal(last_event, event_type)
-            encoded = encoded_fact(number, FrozenJson.of(value).encoded, end)
-            facts.append(Fact(ENTRY_OF_EVENT[event_type], encoded))
+            encoded = encoded_log_record(number, FrozenJson.of(value).encoded, end)
+            log_records.append(LogRecord(ENTRY_OF_EVENT[event_type], encoded))
             last_event = event_type
-        return cls(clock, start, facts, last_event, len(events))
+        return cls(clock, start, log_records, last_event, len(events))
 
     @classmethod
     def resumed(cls, clock: Clock, builder: RecordBuilder) -> Execution:
-        """Return the execution that has the facts of a builder, which has taken its start."""
+        """Return the execution that has the log records of a builder, which has taken its start."""
         assert builder.start is not None
         execution = cls(
             clock, builder.start, list(builder.kept), builder.last_type, builder.last_seq
@@ -164,14 +171,14 @@ class Execution:
         return self.last_event == EventType.FINAL_RESPONSE
 
     def keep_long_parts_in(self, make_spool: Callable[[], Spool], most_bytes: int) -> None:
-        """Keep long texts, and facts of more than ``most_bytes``, in a spool."""
-        self.facts.make_spool, self.facts.most_bytes = make_spool, most_bytes
+        """Keep long texts, and log records of more than ``most_bytes``, in a spool."""
+        self.log_records.make_spool, self.log_records.most_bytes = make_spool, most_bytes
 
     # -- events --------------------------------------------------------------------------
 
     def next_event(
         self, event_type: EventType, payload: object, now: str | None = None
-    ) -> Fact | StoredFact:
+    ) -> LogRecord | StoredLogRecord:
         """Return the next event, of the time ``now``; raises ``RecorderError`` or ``NotPlainJson``.
 
         A long text raises ``OSError`` if the disk refuses it.
@@ -182,7 +189,7 @@ class Execution:
             raise _refusal(self.last_event, event_type)
         return self._event(event_type, payload, now or self.now())
 
-    def final_event(self, response: object) -> Fact | StoredFact:
+    def final_event(self, response: object) -> LogRecord | StoredLogRecord:
         """Return the event of the final response; raises as ``next_event``."""
         if EventType.FINAL_RESPONSE not in AFTER[self.last_event]:
             self._check_early_end(response)
@@ -209,29 +216,29 @@ class Execution:
 
     def _event(
         self, event_type: EventType, payload: object, now: str, reason: bytes | None = None
-    ) -> Fact | StoredFact:
+    ) -> LogRecord | StoredLogRecord:
         number, entry_type = self._numbers.current() + 1, ENTRY_OF_EVENT[event_type]
-        end = end_of_fact(self.execution_id, now)
+        end = end_of_log_record(self.execution_id, now)
         if not isinstance(payload, FrozenJson):
-            if self.facts.make_spool is not None and has_long_text(payload):
-                head = encoded_fact(number, b"", b"", reason)
+            if self.log_records.make_spool is not None and has_long_text(payload):
+                head = encoded_log_record(number, b"", b"", reason)
                 pieces = chain((head,), canonical_pieces(payload), (end,))
-                return self.facts.store(entry_type, pieces)
+                return self.log_records.store(entry_type, pieces)
             payload = FrozenJson.of(payload)
-        return Fact(entry_type, encoded_fact(number, payload.encoded, end, reason))
+        return LogRecord(entry_type, encoded_log_record(number, payload.encoded, end, reason))
 
     def now(self) -> str:
         """Return the wall-clock time in the form that events have."""
         return timestamp(self._clock.wall_ns())
 
-    def add(self, fact: Fact | StoredFact) -> None:
+    def add(self, log_record: LogRecord | StoredLogRecord) -> None:
         """Add the next event to the execution; that of the final response ends it.
 
         The final response removes the reason if it is still ``execution_incomplete``.
         """
         self._numbers.next()
-        self.facts.append(fact)
-        self.last_event = EVENT_OF_ENTRY[fact.entry_type]
+        self.log_records.append(log_record)
+        self.last_event = EVENT_OF_ENTRY[log_record.entry_type]
         if self.is_finished and self.reason == Reason.EXECUTION_INCOMPLETE:
             self.reason = None
 
@@ -242,16 +249,16 @@ class Execution:
 
     # -- reasons -------------------------------------------------------------------------
 
-    def next_mark(self, reason: str) -> Fact:
-        """Return the fact of a reason; ``RecorderError`` for one that is not a text."""
+    def next_mark(self, reason: str) -> LogRecord:
+        """Return the log record of a reason; ``RecorderError`` for one that is not a text."""
         self.check_open()
         if not is_text(reason):
             raise RecorderError(f"Cannot mark with reason={reason!r:.100}; give a text")
         return _mark(self.execution_id, self._numbers.current(), reason, self.now())
 
-    def add_mark(self, fact: Fact, reason: str) -> None:
+    def add_mark(self, log_record: LogRecord, reason: str) -> None:
         """Set the reason of the execution; it does not replace a loss of events."""
-        self.facts.append(fact)
+        self.log_records.append(log_record)
         if self.reason not in _NEVER_LIFTED:
             self.reason = reason
 
@@ -267,26 +274,28 @@ class Execution:
     # -- the record ----------------------------------------------------------------------
 
     def view(self) -> ExecutionView:
-        """Return the execution at this moment, to be written; later facts do not change it."""
+        """Return the execution at this moment, to be written; later ones do not change it."""
         return ExecutionView(
-            self.execution_id, self.envelope_hash, self.facts.now(), self.reason, self._created,
-            self.last_entry,
+            self.execution_id, self.envelope_hash, self.log_records.now(), self.reason,
+            self._created, self.last_entry,
         )  # fmt: skip
 
-    def record(self, facts: Iterable[Fact] | None = None) -> ExecutionRecord:
-        """Return the sealed record of all facts so far.
+    def record(self, log_records: Iterable[LogRecord] | None = None) -> ExecutionRecord:
+        """Return the sealed record of all log records so far.
 
-        ``facts`` are all of them, if the caller has them in memory. Raises ``OSError`` if long
-        parts cannot be read.
+        ``log_records`` are all of them, if the caller has them in memory. Raises ``OSError`` if
+        long parts cannot be read.
         """
-        builder = RecordBuilder.of(self.facts.now().all() if facts is None else facts)
+        builder = RecordBuilder.of(
+            self.log_records.now().all() if log_records is None else log_records
+        )
         builder.reason = self.reason
         return builder.record()
 
-    def whole_facts(self, last: Fact | StoredFact) -> list[Fact]:
-        """Return all facts, followed by ``last``, in memory; raises as ``record``."""
-        final = last.whole() if isinstance(last, StoredFact) else last
-        return [*self.facts.now().all(), final]
+    def whole_log_records(self, last: LogRecord | StoredLogRecord) -> list[LogRecord]:
+        """Return all log records, followed by ``last``, in memory; raises as ``record``."""
+        final = last.whole() if isinstance(last, StoredLogRecord) else last
+        return [*self.log_records.now().all(), final]
 
 
 def _refusal(last_event: EventType | None, event_type: EventType) -> RecorderError:
@@ -300,6 +309,6 @@ def _refusal(last_event: EventType | None, event_type: EventType) -> RecorderErr
     return RecorderError(f"Cannot record: {order_problem(last_event, event_type)}")
 
 
-def _mark(execution_id: str, number: int, reason: str, now: str) -> Fact:
-    encoded = encoded_fact(number, canonical(reason), end_of_fact(execution_id, now))
-    return Fact(EntryType.NOT_REPLAYABLE, encoded)
+def _mark(execution_id: str, number: int, reason: str, now: str) -> LogRecord:
+    encoded = encoded_log_record(number, canonical(reason), end_of_log_record(execution_id, now))
+    return LogRecord(EntryType.NOT_REPLAYABLE, encoded)

@@ -1,7 +1,7 @@
-"""The record of an execution, computed from its facts (docs/recording.md, A fact).
+"""The record of an execution, computed from its log records (docs/recording.md, A log record).
 
-Taking a fact twice changes nothing, because events are numbered. A snapshot and the log after it
-may have the same facts.
+Taking a log record twice changes nothing, because events are numbered. A snapshot and the log after
+it may have the same log records.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from json import loads
 from typing import Final
 
 from system.recording.executions.entry_type import EVENT_OF_ENTRY, EntryType
-from system.recording.executions.fact import Fact, ParsedFact
+from system.recording.executions.log_record import LogRecord, ParsedLogRecord
 from system.recording.records.event import EventType, ExecutionEvent
 from system.recording.records.frozen_json import FrozenJson
-from system.recording.records.header import Reason, StartFacts
+from system.recording.records.header import Reason, StartHeader
 from system.recording.records.record import ExecutionRecord
 from system.recording.records.record_members import header_from_dict
 
@@ -23,58 +23,60 @@ _HEADER: Final = b',"header":{"createdUtcIso":'
 
 
 class RecordBuilder:
-    """The state of an execution after some facts; ``start`` is None before the first one.
+    """The state of an execution after some log records; ``start`` is None before the first one.
 
-    ``reason`` says why it cannot be replayed, or is None. ``kept`` are the facts that have
+    ``reason`` says why it cannot be replayed, or is None. ``kept`` are the log records that have
     changed anything.
     """
 
     def __init__(self) -> None:
-        self.start: StartFacts | None = None
+        self.start: StartHeader | None = None
         self.envelope = FrozenJson(b"{}")
         self.events: list[ExecutionEvent] = []
         self.response: FrozenJson | None = None
         self.reason: str | None = Reason.EXECUTION_INCOMPLETE
-        self.kept: list[Fact] = []
+        self.kept: list[LogRecord] = []
         # The number of the last event, or 0.
         self.last_seq = 0
         self.last_type: EventType | None = None
 
     @classmethod
-    def of(cls, facts: Iterable[Fact]) -> RecordBuilder:
-        """Return the state after these facts; raises as ``take``."""
+    def of(cls, log_records: Iterable[LogRecord]) -> RecordBuilder:
+        """Return the state after these log records; raises as ``take``."""
         builder = cls()
-        for fact in facts:
-            builder.take(fact)
+        for log_record in log_records:
+            builder.take(log_record)
         return builder
 
-    def take(self, fact: Fact) -> None:
-        """Take the next fact; ``ValueError`` for other bytes, and for a fact before the start."""
-        parsed = fact.parsed()
+    def take(self, log_record: LogRecord) -> None:
+        """Take the next log record; ``ValueError`` for other bytes, or for one before the start."""
+        parsed = log_record.parsed()
         if parsed is None:
-            raise ValueError("it is not a fact of an execution")
-        self.take_parsed(fact, parsed)
+            raise ValueError("it is not a log record of an execution")
+        self.take_parsed(log_record, parsed)
 
-    def take_parsed(self, fact: Fact, parsed: ParsedFact) -> None:
-        """Take the next fact, which was parsed; ``ValueError`` as ``take``."""
-        if fact.entry_type == EntryType.START:
-            self._begin(fact, parsed)
+    def take_parsed(self, log_record: LogRecord, parsed: ParsedLogRecord) -> None:
+        """Take the next log record, which was parsed; ``ValueError`` as ``take``."""
+        if log_record.entry_type == EntryType.START:
+            self._begin(log_record, parsed)
         elif self.start is None:
             raise ValueError("its start is missing")
-        elif fact.entry_type == EntryType.NOT_REPLAYABLE:
+        elif log_record.entry_type == EntryType.NOT_REPLAYABLE:
             self.mark(str(loads(parsed.payload)))
-            self.kept.append(fact)
-        elif fact.entry_type in EVENT_OF_ENTRY:
-            self._take_event(EVENT_OF_ENTRY[fact.entry_type], fact, parsed)
+            self.kept.append(log_record)
+        elif log_record.entry_type in EVENT_OF_ENTRY:
+            self._take_event(EVENT_OF_ENTRY[log_record.entry_type], log_record, parsed)
 
-    def _begin(self, fact: Fact, parsed: ParsedFact) -> None:
+    def _begin(self, log_record: LogRecord, parsed: ParsedLogRecord) -> None:
         if self.start is None:
             envelope, header = _split(parsed.payload)
-            self.start = StartFacts.of_header(header_from_dict(loads(header)))
+            self.start = StartHeader.of_header(header_from_dict(loads(header)))
             self.envelope = FrozenJson(envelope)
-            self.kept.append(fact)
+            self.kept.append(log_record)
 
-    def _take_event(self, event_type: EventType, fact: Fact, parsed: ParsedFact) -> None:
+    def _take_event(
+        self, event_type: EventType, log_record: LogRecord, parsed: ParsedLogRecord
+    ) -> None:
         number, following = parsed.number, self.last_seq + 1
         if self.response is not None or number < following:
             return
@@ -88,7 +90,7 @@ class RecordBuilder:
                 self.reason = Reason.RECORD_CORRUPTED
         event = ExecutionEvent(number, event_type, FrozenJson(parsed.payload), parsed.timestamp)
         self.events.append(event)
-        self.kept.append(fact)
+        self.kept.append(log_record)
         self.last_seq, self.last_type = number, event_type
         if event_type == EventType.FINAL_RESPONSE:
             self.response = event.frozen_payload
@@ -107,8 +109,8 @@ class RecordBuilder:
         return ExecutionRecord(header, self.envelope, tuple(self.events), self.response).sealed()
 
 
-def start_payload(start: StartFacts, envelope: FrozenJson) -> bytes:
-    """Return the payload of the fact that starts an execution."""
+def start_payload(start: StartHeader, envelope: FrozenJson) -> bytes:
+    """Return the payload of the log record that starts an execution."""
     return b'{"envelope":%s,"header":%s}' % (envelope.encoded, start.encoded())
 
 

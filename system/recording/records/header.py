@@ -101,7 +101,7 @@ _AT_START: Final = (
 )
 
 
-class StartFacts(NamedTuple):
+class StartHeader(NamedTuple):
     """The members of a header that are known at the start; ``header`` returns the whole header.
 
     ``others`` are members of a later version, in a snapshot.
@@ -115,7 +115,7 @@ class StartFacts(NamedTuple):
     others: FrozenJson = EMPTY
 
     @classmethod
-    def of_header(cls, header: ExecutionHeader) -> StartFacts:
+    def of_header(cls, header: ExecutionHeader) -> StartHeader:
         """Return these members of the header of an execution that has not ended."""
         return cls(
             header.execution_id, header.created_utc_iso, header.envelope_hash,

@@ -22,9 +22,9 @@ from system.recording.records.event import ExecutionEvent
 from system.recording.records.execution_id import is_execution_id
 from system.recording.records.invalidation import invalidated
 from system.recording.records.record import ExecutionRecord
-from system.recording.stores.fact_stream import FactStream
 from system.recording.stores.pack import Packable
 from system.recording.stores.pack_folder import PackFolder
+from system.recording.stores.pack_stream import PackStream
 from system.recording.stores.record_file import COMPRESSED, SUFFIX, decode_record, encode_record
 from system.recording.stores.record_stream import RecordStream, compressed_pieces, file_pieces
 from system.storage.atomic_file import read_whole, replace_by_pieces
@@ -162,7 +162,7 @@ class FileExecutionStore:
         """Yield the final response of a long record, as ``stream_events`` the events."""
         return self._stream(execution_id).response()
 
-    def _stream(self, execution_id: str) -> RecordStream | FactStream:
+    def _stream(self, execution_id: str) -> RecordStream | PackStream:
         if not is_execution_id(execution_id):
             raise RecordNotFoundError(self.base_path, execution_id)
         files, path = self._host.files, self._own_file(execution_id)
@@ -174,7 +174,7 @@ class FileExecutionStore:
         member = self.packs.find(execution_id)
         if member is None:
             raise RecordNotFoundError(self._path(execution_id), execution_id)
-        return FactStream(partial(member.pieces, files), member.name)
+        return PackStream(partial(member.pieces, files), member.name)
 
     def list_all(self) -> Iterator[str]:
         return iter(sorted(self._own_ids() | self.packs.ids()))

@@ -7,7 +7,7 @@ from typing import Final
 
 from system.ports import Clock
 from system.recording.executions.execution import Execution
-from system.recording.executions.fact import Fact, StoredFact
+from system.recording.executions.log_record import LogRecord, StoredLogRecord
 from system.recording.records.errors import RecordCorruptedError, RecordNotFoundError
 from system.recording.records.invalidation import check_not_running, invalidated
 from system.recording.records.record import ExecutionRecord
@@ -74,7 +74,9 @@ class InMemoryExecutionStore:
     def prepare(self) -> None:
         """Do nothing: memory is always ready."""
 
-    def append(self, execution: Execution, fact: Fact | StoredFact, *, at_once: bool) -> None:
+    def append(
+        self, execution: Execution, log_record: LogRecord | StoredLogRecord, *, at_once: bool
+    ) -> None:
         """Write nothing: the execution itself is in the store."""
 
     async def barrier(self, execution: Execution) -> None:

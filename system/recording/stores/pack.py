@@ -1,8 +1,8 @@
 """A pack: the executions of one checkpoint in one file, with a table by which they are found.
 
     pack    = member*  table  trailer
-    member  = gzip of the lines of an execution, one for each of its facts
-    line    = type, two decimal digits; a space; the JSON of the fact (``fact.py``); a line end
+    member  = gzip of the lines of an execution, one for each of its log records
+    line    = type, two decimal digits; a space; JSON as in ``log_record.py``; a line end
     table   = (id:8  hash:8  start:8  size:8  digest:16)*         by id, ascending
     trailer = table_bytes:8  table_crc:4  "SYREC"  version:1 (= 1)  crc:4
 
@@ -10,7 +10,7 @@ Integers are big-endian. ``id`` is the value of the 16 digits of an execution id
 8 bytes of the hash of its envelope, ``start`` and ``size`` the place of the member, and ``digest``
 the first 16 bytes of its SHA-256. The last crc covers the 18 bytes before it. A damaged member
 does not affect the others. If the table is damaged, members are found by their first bytes, and
-their ids in their facts.
+their ids in their log records.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from zlib import crc32
 
 from system.errors import NewerFormat
 from system.ports import File, FileSystem, OpenMode
-from system.recording.executions.fact import facts_in
+from system.recording.executions.log_record import log_records_in
 from system.recording.executions.record_builder import RecordBuilder
 from system.recording.records.errors import RecordCorruptedError
 from system.recording.records.execution_id import PREFIX
@@ -75,7 +75,7 @@ class Packable(Protocol):
         ...
 
     def pieces(self) -> Iterable[bytes]:
-        """Yield the lines of its facts in pieces."""
+        """Yield the lines of its log records in pieces."""
         ...
 
 
@@ -145,7 +145,7 @@ class Member(NamedTuple):
 def builder_of(lines: bytes, name: str) -> RecordBuilder:
     """Return the execution of these lines; raises ``RecordCorruptedError`` for other bytes."""
     try:
-        builder = RecordBuilder.of(facts_in((lines,)))
+        builder = RecordBuilder.of(log_records_in((lines,)))
     except ValueError as bad:
         raise RecordCorruptedError(name, [str(bad)]) from bad
     if builder.start is None:
@@ -259,12 +259,12 @@ def _rows_of_members(content: bytes, path: str) -> Iterator[_Row]:
     while start >= 0:
         try:
             lines, end = expand_first(content, path, start)
-            facts = builder_of(lines, path).start
+            log_records = builder_of(lines, path).start
         except RecordCorruptedError:
             start = content.find(MEMBER_START, start + 1)
             continue
-        assert facts is not None
-        key, hashed = _key_of(facts.execution_id), _hash_bytes(facts.envelope_hash)
+        assert log_records is not None
+        key, hashed = _key_of(log_records.execution_id), _hash_bytes(log_records.envelope_hash)
         digest = sha256(content[start:end]).digest()[:_DIGEST_BYTES]
         yield _Row(key, hashed, start, end - start, digest)
         start = content.find(MEMBER_START, end)

@@ -35,8 +35,8 @@ COVERED: Final = Struct(">BQI")
 HEADER_BYTES: Final = _HEADER.size + _CRC.size
 ENTRY_BYTES: Final = ENTRY.size
 SHORTEST_ENTRY: Final = ENTRY_BYTES + 1
-SHORTEST_FACT: Final = ENTRY_BYTES + 76
-"""The least bytes of a fact's payload, which has at least a time and the id of an execution."""
+SHORTEST_LOG_RECORD: Final = ENTRY_BYTES + 76
+"""The least bytes of a log record's payload, which has at least a time and an execution's id."""
 
 
 def segment_name(number: int) -> str:

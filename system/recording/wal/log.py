@@ -1,10 +1,10 @@
 """The write-ahead log of one boot: numbered entries, and barriers that callers share.
 
-``append`` numbers facts and gathers them; one call of the disk writes all of them, in ``write``
-or in ``barrier``. After ``write`` an entry survives a kill, after ``barrier`` also a power cut.
-After a failed write or barrier the log continues: no more entries are written to the segment, the
-next append begins a new one, and numbers are never used again (docs/recording.md, The write-ahead
-log).
+``append`` numbers log records and gathers them; one call of the disk writes all of them, in
+``write`` or in ``barrier``. After ``write`` an entry survives a kill, after ``barrier`` also a
+power cut. After a failed write or barrier the log continues: no more entries are written to the
+segment, the next append begins a new one, and numbers are never used again (docs/recording.md, The
+write-ahead log).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 
 from system.errors import LogStopped, StorageError, raise_if_full
 from system.ports import FileKind, Host
-from system.recording.executions.fact import Fact, StoredFact
+from system.recording.executions.log_record import LogRecord, StoredLogRecord
 from system.recording.records.errors import BarrierFailed
 from system.recording.wal.format import (
     CURRENT,
@@ -32,7 +32,7 @@ SEGMENT_BYTES: Final = 4 << 20
 """The bytes at which a segment is full. Its finished records are in memory until then."""
 
 _MOST_GATHERED: Final = 1 << 20
-"""The bytes of gathered facts at which they are written at once."""
+"""The bytes of gathered log records at which they are written at once."""
 
 RECORDS: Final = "records"
 SNAPSHOTS: Final = "snapshots"
@@ -65,8 +65,8 @@ class WriteAheadLog:
         self._number = number
         self._segment_bytes = segment_bytes
         self._segment: WalSegment | None = None
-        # Facts that have a number, and are not in the segment yet.
-        self._gathered: list[Fact | StoredFact] = []
+        # Log records that have a number, and are not in the segment yet.
+        self._gathered: list[LogRecord | StoredLogRecord] = []
         self._gathered_bytes = 0
         # The numbers that may be lost, with the error that is the reason.
         self._in_doubt: list[tuple[range, Exception]] = []
@@ -81,28 +81,28 @@ class WriteAheadLog:
         """The directory of the segments."""
         return join(self._root, DIRECTORY)
 
-    def append(self, facts: Sequence[Fact | StoredFact]) -> int:
-        """Gather facts of executions for one write; return the number of their last entry.
+    def append(self, log_records: Sequence[LogRecord | StoredLogRecord]) -> int:
+        """Gather log records of executions for one write; return the number of their last entry.
 
-        Long facts are written at once, and so are many bytes. Raises as ``write``, also if a
+        Long log records are written at once, and so are many bytes. Raises as ``write``, also if a
         segment cannot be begun.
         """
         self.prepare()
-        if are_short(facts):
-            self._gathered_bytes += sum([len(fact.encoded) for fact in facts])
+        if are_short(log_records):
+            self._gathered_bytes += sum([len(log_record.encoded) for log_record in log_records])
         else:
-            # If parts of them cannot be read, the facts of others must not be refused.
+            # If parts of them cannot be read, the log records of others must not be refused.
             self.write()
             self.prepare()
             self._gathered_bytes = _MOST_GATHERED
-        self._gathered += facts
-        self.last += len(facts)
+        self._gathered += log_records
+        self.last += len(log_records)
         if self._gathered_bytes >= _MOST_GATHERED:
             self.write()
         return self.last
 
     def write(self) -> None:
-        """Write the gathered facts, all or none of them, with one call of the disk.
+        """Write the gathered log records, all or none of them, with one call of the disk.
 
         Raises ``StorageFull`` or ``OSError`` if they are lost, or ``BarrierFailed`` if that is not
         certain. Then ``on_doubt`` has been called, and their numbers are used up.
@@ -110,7 +110,7 @@ class WriteAheadLog:
         if not self._gathered:
             return
         segment = self._segment
-        assert segment is not None, "facts are gathered for an open segment"
+        assert segment is not None, "log records are gathered for an open segment"
         try:
             segment.append(self._gathered, self.durable)
         except LogStopped as stopped:

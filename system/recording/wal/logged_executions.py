@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 from system.ports import Clock
 from system.recording.executions.execution import Execution
-from system.recording.executions.fact import Fact
+from system.recording.executions.log_record import LogRecord
 from system.recording.executions.record_builder import RecordBuilder
-from system.recording.wal.logged_facts import LoggedFacts
+from system.recording.wal.log_record_index import LogRecordIndex
 from system.recording.wal.series import Series
 
 
 class LoggedExecutions:
-    """The executions of a log by id; each is put together from its facts when it is first read.
+    """The executions of a log by id; each is made of its log records when it is first read.
 
     ``headless`` are ids whose start is missing or cannot be used, as far as they were read.
     """
@@ -21,21 +21,21 @@ class LoggedExecutions:
     def __init__(self, clock: Clock) -> None:
         self.headless: set[str] = set()
         self._clock = clock
-        self._facts = LoggedFacts()
+        self._log_records = LogRecordIndex()
         self._read: dict[str, Execution | None] = {}
 
-    def resume(self, execution_id: str, facts: list[Fact]) -> None:
-        """Continue with an execution of a snapshot, which has these facts."""
-        self._facts.resume(execution_id, facts)
+    def resume(self, execution_id: str, log_records: list[LogRecord]) -> None:
+        """Continue with an execution of a snapshot, which has these log records."""
+        self._log_records.resume(execution_id, log_records)
 
     def apply(self, log: Iterable[Series], after: int = 0) -> None:
         """Apply the entries whose sequence number is above ``after``."""
         for series in log:
-            self._facts.add(series, after)
+            self._log_records.add(series, after)
 
     def __len__(self) -> int:
-        """Return the number of executions that have facts in the log."""
-        return len(self._facts)
+        """Return the number of executions that have log records in the log."""
+        return len(self._log_records)
 
     def get(self, execution_id: str) -> Execution | None:
         """Return an execution, or None if the log does not have its start."""
@@ -46,10 +46,10 @@ class LoggedExecutions:
     def _put_together(self, execution_id: str) -> Execution | None:
         builder = RecordBuilder()
         try:
-            for fact in self._facts.of(execution_id):
-                # Pieces of a payload whose first piece is lost are not a fact.
-                if (parsed := fact.parsed()) is not None:
-                    builder.take_parsed(fact, parsed)
+            for log_record in self._log_records.of(execution_id):
+                # Pieces of a payload whose first piece is lost are not a log record.
+                if (parsed := log_record.parsed()) is not None:
+                    builder.take_parsed(log_record, parsed)
         except ValueError:
             self.headless.add(execution_id)
             return None
@@ -61,7 +61,7 @@ class LoggedExecutions:
 
     def all(self) -> dict[str, Execution]:
         """Return all executions by id, those that were added last."""
-        found = {each: self.get(each) for each in [*self._facts.ids(), *self._read]}
+        found = {each: self.get(each) for each in [*self._log_records.ids(), *self._read]}
         return {each: execution for each, execution in found.items() if execution is not None}
 
     def corrupted(self) -> list[str]:

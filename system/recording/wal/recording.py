@@ -16,8 +16,8 @@ from system.errors import StorageError
 from system.ports import Host
 from system.recording.executions.entry_type import EntryType
 from system.recording.executions.execution import Execution, ExecutionView
-from system.recording.executions.fact import Fact, StoredFact
-from system.recording.executions.fact_list import MOST_BYTES
+from system.recording.executions.log_record import LogRecord, StoredLogRecord
+from system.recording.executions.log_record_list import MOST_BYTES
 from system.recording.executions.spool import Spool
 from system.recording.stores.file_store import FileExecutionStore
 from system.recording.wal.checkpoint import CHECKPOINT, write_checkpoint
@@ -30,12 +30,12 @@ class WalRecording:
     """The backend of recorders over one write-ahead log.
 
     ``running`` are the executions under way, ``waiting`` the finished ones whose record no
-    checkpoint has written yet. ``files`` is the store of the others, and ``being_written`` are
-    the ids of records that a checkpoint is writing now. At most ``most_bytes`` of the facts of
-    an execution are kept in memory. ``snapshots`` are the numbers of the packs of snapshots
-    that a recovery has found, and ``pack`` is the highest number of a pack that was in use. A
-    damaged file of the checkpoint is replaced by the next one, also if it covers nothing: the new
-    log begins with low numbers, and would be ignored if the old ones could be read again.
+    checkpoint has written yet. ``files`` is the store of the others, and ``being_written`` are the
+    ids of records that a checkpoint is writing now. At most ``most_bytes`` of the log records of an
+    execution are kept in memory. ``snapshots`` are the numbers of the packs of snapshots that a
+    recovery has found, and ``pack`` is the highest number of a pack that was in use. A damaged file
+    of the checkpoint is replaced by the next one, also if it covers nothing: the new log begins
+    with low numbers, and would be ignored if the old ones could be read again.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class WalRecording:
 
     def begin(self, execution: Execution, *, at_once: bool) -> None:
         self.prepare()
-        self._append(execution, execution.facts.recent, at_once=at_once)
+        self._append(execution, execution.log_records.recent, at_once=at_once)
         # Its directory exists since the first append.
         execution.keep_long_parts_in(self._make_spool, self._most_bytes)
         self.running[execution.execution_id] = execution
@@ -103,20 +103,26 @@ class WalRecording:
         # The change of a segment may lose events, and no others may follow lost ones.
         self.log.prepare()
 
-    def append(self, execution: Execution, fact: Fact | StoredFact, *, at_once: bool) -> None:
-        if fact.entry_type != _FINAL_RESPONSE:
-            self._append(execution, (fact,), at_once=at_once)
+    def append(
+        self, execution: Execution, log_record: LogRecord | StoredLogRecord, *, at_once: bool
+    ) -> None:
+        if log_record.entry_type != _FINAL_RESPONSE:
+            self._append(execution, (log_record,), at_once=at_once)
             return
         # Until the response is in the log, only a checkpoint can keep it.
         self._unlogged.add(execution.execution_id)
         if at_once or not self.log.is_doubtful(execution.first_entry):
-            self._append(execution, (fact,), at_once=at_once)
+            self._append(execution, (log_record,), at_once=at_once)
             self._unlogged.discard(execution.execution_id)
 
     def _append(
-        self, execution: Execution, facts: Sequence[Fact | StoredFact], *, at_once: bool
+        self,
+        execution: Execution,
+        log_records: Sequence[LogRecord | StoredLogRecord],
+        *,
+        at_once: bool,
     ) -> None:
-        last = self.log.append(facts)
+        last = self.log.append(log_records)
         if at_once:
             self.log.write()
         elif not self._is_write_due:
@@ -192,8 +198,8 @@ class WalRecording:
         try:
             await log.barrier(sequence)
         except StorageError:
-            # The packs have the facts that the log may have lost. The checkpoint covers all entries
-            # in doubt: after a crash those that survive would be read as open executions.
+            # The packs have the log records that the log may have lost. The checkpoint covers all
+            # entries in doubt: after a crash those that survive would be read as open executions.
             sequence, done, running = log.last, dict(self.waiting), list(self.running.values())
         self.being_written = frozenset(done)
         records = list(done.values())
@@ -263,6 +269,6 @@ class WalRecording:
         finally:
             self.log.close()
             for execution in self.running.values():
-                execution.facts.close()
+                execution.log_records.close()
             for view in self.waiting.values():
                 view.close()

@@ -14,7 +14,7 @@ from typing import Final, TypeGuard
 from system.errors import LogStopped
 from system.ports import FileSystem, Ids, OpenMode
 from system.recording.executions.entry_type import EntryType
-from system.recording.executions.fact import Fact, StoredFact
+from system.recording.executions.log_record import LogRecord, StoredLogRecord
 from system.recording.executions.spool import PIECE_BYTES, chunks
 from system.recording.wal.format import HEADER_BYTES, SegmentHeader, encode_entry
 from system.storage.log_file import LogFile
@@ -23,10 +23,10 @@ _SALT_DIGITS: Final = 16
 _KNOWN: Final = b'{"durable":%d,'
 
 
-def are_short(facts: Sequence[Fact | StoredFact]) -> TypeGuard[Sequence[Fact]]:
-    """Return whether each of these facts is one entry; others are written in pieces."""
-    for fact in facts:
-        if isinstance(fact, StoredFact) or len(fact.encoded) > PIECE_BYTES:
+def are_short(log_records: Sequence[LogRecord | StoredLogRecord]) -> TypeGuard[Sequence[LogRecord]]:
+    """Return whether each of these log records is one entry; others are written in pieces."""
+    for log_record in log_records:
+        if isinstance(log_record, StoredLogRecord) or len(log_record.encoded) > PIECE_BYTES:
             return False
     return True
 
@@ -77,19 +77,19 @@ class WalSegment:
         """Whether anything follows the header."""
         return self.size_bytes > HEADER_BYTES
 
-    def append(self, facts: Sequence[Fact | StoredFact], durable: int) -> None:
-        """Append facts; ``durable`` is the last number known to be durable.
+    def append(self, log_records: Sequence[LogRecord | StoredLogRecord], durable: int) -> None:
+        """Append log records; ``durable`` is the last number known to be durable.
 
-        Raises ``OSError``, also that of a long fact, if nothing of them is left, or
+        Raises ``OSError``, also that of a long log record, if nothing of them is left, or
         ``LogStopped`` if that is not certain. Then their numbers are used up.
         """
-        if not are_short(facts):
-            self._append_pieces(facts, durable)
+        if not are_short(log_records):
+            self._append_pieces(log_records, durable)
             return
         sequence, seed, entries = self.last, self._seed, list[bytes]()
         # Only the first entry may directly follow the last durable one.
         known = b"" if durable == sequence else _KNOWN % durable
-        for entry_type, encoded in facts:
+        for entry_type, encoded in log_records:
             payload = known + encoded[1:] if known else encoded
             sequence += 1
             entries.append(encode_entry(entry_type, sequence, payload, seed))
@@ -103,15 +103,17 @@ class WalSegment:
         self.last = sequence
         self.size_bytes += len(content)
 
-    def _append_pieces(self, facts: Sequence[Fact | StoredFact], durable: int) -> None:
-        """Append facts of which some are long, as ``append``."""
+    def _append_pieces(
+        self, log_records: Sequence[LogRecord | StoredLogRecord], durable: int
+    ) -> None:
+        """Append log records of which some are long, as ``append``."""
         sequence, seed = self.last, self._seed
 
         def entries() -> Iterator[bytes]:
             nonlocal sequence
             known = b"{" if durable == sequence else _KNOWN % durable
-            for fact in facts:
-                waiting, pieces = b"", chunks(_with_known(fact.pieces(), known), PIECE_BYTES)
+            for log_record in log_records:
+                waiting, pieces = b"", chunks(_with_known(log_record.pieces(), known), PIECE_BYTES)
                 known = _KNOWN % durable
                 for piece in pieces:
                     if waiting:
@@ -119,7 +121,7 @@ class WalSegment:
                         yield encode_entry(EntryType.PART, sequence, waiting, seed)
                     waiting = piece
                 sequence += 1
-                yield encode_entry(fact.entry_type, sequence, waiting, seed)
+                yield encode_entry(log_record.entry_type, sequence, waiting, seed)
 
         try:
             self.size_bytes += self._file.append_all(chunks(entries()))
@@ -153,7 +155,7 @@ class WalSegment:
 
 
 def _with_known(pieces: Iterable[bytes], known: bytes) -> Iterator[bytes]:
-    """Yield the JSON of a fact in pieces, with ``known`` in place of its first brace."""
+    """Yield the JSON of a log record in pieces, with ``known`` in place of its first brace."""
     beginning = known
     for piece in pieces:
         yield beginning + (piece[1:] if beginning else piece)

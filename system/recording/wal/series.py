@@ -15,19 +15,19 @@ from typing import Final, NamedTuple, TypeAlias
 from zlib import crc32
 
 from system.recording.executions.entry_type import EntryType
-from system.recording.executions.fact import ID_END, ID_START, Fact, execution_of
+from system.recording.executions.log_record import ID_END, ID_START, LogRecord, execution_of
 from system.recording.wal.format import (
     COVERED,
     ENTRY,
     ENTRY_BYTES,
     LARGEST_PAYLOAD,
     SHORTEST_ENTRY,
-    SHORTEST_FACT,
+    SHORTEST_LOG_RECORD,
     encode_entry,
 )
 
 _PART: Final = int(EntryType.PART)
-_FACTS: Final = frozenset(int(each) for each in EntryType if each is not EntryType.PART)
+_LOG_RECORDS: Final = frozenset(int(each) for each in EntryType if each is not EntryType.PART)
 _POSSIBLE_START: Final = re.compile(
     rb"(?=[\0-%b]...[%b])" % (bytes([LARGEST_PAYLOAD >> 24]), re.escape(bytes(sorted(EntryType)))),
     re.DOTALL,
@@ -37,7 +37,7 @@ _DURABLE: Final = re.compile(rb'\{"durable":(\d{1,20}),')
 
 
 Span: TypeAlias = tuple[bytes, int]
-"""Facts of one execution that follow one another: its id, and the offset of the first."""
+"""Log records of one execution that follow one another: its id, and the offset of the first."""
 
 
 class _Entry(NamedTuple):
@@ -48,7 +48,7 @@ class _Entry(NamedTuple):
 
     @property
     def known_durable(self) -> int:
-        """The last number known to be durable when the entry, the first of a fact, was written."""
+        """The last number known to be durable when this first entry of a log record was written."""
         found = _DURABLE.match(self.payload)
         return self.seq - 1 if found is None else min(int(found[1]), self.seq - 1)
 
@@ -57,7 +57,7 @@ class _Entry(NamedTuple):
 class Series:
     """Valid entries without a gap, from the offset ``start`` of a segment to ``end``.
 
-    Their numbers are those from ``seq`` to ``last``. A fact has one entry, or several if its
+    Their numbers are those from ``seq`` to ``last``. A log record has one entry, or several if its
     payload is in pieces; the last piece may be missing at the end of the series.
     """
 
@@ -85,7 +85,7 @@ class Series:
         return known
 
     def spans_after(self, number: int) -> list[Span]:
-        """Return the spans of all facts that have an entry with a larger number."""
+        """Return the spans of all log records that have an entry with a larger number."""
         if number < self.seq:
             return self.spans
         begin = self.start
@@ -100,8 +100,8 @@ class Series:
             if end > begin
         ]
 
-    def facts(self, start: int) -> Iterator[Fact]:
-        """Yield the facts from an offset on, their pieces joined."""
+    def log_records(self, start: int) -> Iterator[LogRecord]:
+        """Yield the log records from an offset on, their pieces joined."""
         pieces = list[bytes]()
         for entry in self._entries(start):
             pieces.append(entry.payload)
@@ -109,7 +109,7 @@ class Series:
                 payload = b"".join(pieces)
                 if (known := _DURABLE.match(payload)) is not None:
                     payload = b"{" + payload[known.end() :]
-                yield Fact(entry.entry_type, payload)
+                yield LogRecord(entry.entry_type, payload)
                 pieces.clear()
 
     def _entries(self, start: int) -> Iterator[_Entry]:
@@ -131,7 +131,7 @@ def read_series(content: bytes, start: int, seed: int) -> Series | None:
     first = number = _number_at(content, start)
     end, pieces_start = start, -1
     owner, spans = None, list[Span]()
-    unpack, covered, facts = ENTRY.unpack_from, COVERED.pack, _FACTS
+    unpack, covered, log_records = ENTRY.unpack_from, COVERED.pack, _LOG_RECORDS
     for number in count(first):
         if end > latest:
             break
@@ -146,7 +146,7 @@ def read_series(content: bytes, start: int, seed: int) -> Series | None:
             or crc != crc32(payload, crc32(covered(entry_type, number, length), seed))
         ):
             break
-        if entry_type in facts:
+        if entry_type in log_records:
             found = payload[ID_START:ID_END]
             if found != owner:
                 begin = end
@@ -156,7 +156,7 @@ def read_series(content: bytes, start: int, seed: int) -> Series | None:
                 owner = found
                 spans.append((owner, begin))
         elif entry_type == _PART:
-            # The fact of the pieces begins a span of its own.
+            # The log record of the pieces begins a span of its own.
             owner, pieces_start = None, end if pieces_start < 0 else pieces_start
         else:
             break
@@ -165,9 +165,9 @@ def read_series(content: bytes, start: int, seed: int) -> Series | None:
 
 
 def _owner_of(content: bytes, start: int, end: int) -> bytes:
-    """Return the id of the execution of a fact in pieces; it may be in two of them."""
-    (fact,) = Series(content, 0, 0, start, end, []).facts(start)
-    return execution_of(fact.encoded)
+    """Return the id of the execution of a log record in pieces; it may be in two of them."""
+    (log_record,) = Series(content, 0, 0, start, end, []).log_records(start)
+    return execution_of(log_record.encoded)
 
 
 def _number_at(content: bytes, start: int) -> int:
@@ -189,7 +189,7 @@ def problem_at(content: bytes, start: int, seed: int, last: int | None) -> str:
     _, _, _, actual = ENTRY.unpack_from(written)
     if actual != crc:
         return f"its crc is {crc:08x}, its bytes give {actual:08x}"
-    if entry_type == _PART or entry_type in _FACTS:
+    if entry_type == _PART or entry_type in _LOG_RECORDS:
         return f"it has sequence={sequence} after {last}"
     return f"its type {entry_type} is unknown"
 
@@ -205,7 +205,7 @@ def find_series(content: bytes, start: int, seed: int, last: int | None) -> Seri
         offset = candidate.start()
         if offset > len(content) - SHORTEST_ENTRY:
             return None
-        number, room = _number_at(content, offset), 2 + (offset - start) // SHORTEST_FACT
+        number, room = _number_at(content, offset), 2 + (offset - start) // SHORTEST_LOG_RECORD
         if last is None or 0 < number - last <= room:
             found = read_series(content, offset, seed)
             if found is not None:

@@ -9,9 +9,9 @@ from crash_tests.rig.process_host import host_of
 from crash_tests.targets.recording_reads import check_record_files, read_store
 from crash_tests.targets.recording_values import following, payload
 from oracles.recording.canonical import canonical
-from oracles.recording.shadow_execution import Fact, FactKind
+from oracles.recording.shadow_execution import LogRecord, LogRecordKind
 from oracles.recording.shadow_recording import ShadowRecording
-from oracles.recording.wal_reader import WalEntry, fact_of, read_segment
+from oracles.recording.wal_reader import WalEntry, log_record_of, read_segment
 from sim.choices import PlainChoices
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
@@ -38,10 +38,10 @@ _EVENTS: Final = (4, 7, 10)
 
 
 class Step(NamedTuple):
-    """One entry of the log: the fact that it holds."""
+    """One entry of the log: the log record that it holds."""
 
     execution_id: str
-    kind: FactKind
+    kind: LogRecordKind
     name: str
     payload: bytes
 
@@ -103,19 +103,19 @@ class RecordedLog(NamedTuple):
 
     def shadow(self, kept: int = ENTRIES) -> ShadowRecording:
         """Return the specification of everything up to an entry: all of it is durable."""
-        shadow, facts = ShadowRecording(), dict[str, Fact]()
+        shadow, log_records = ShadowRecording(), dict[str, LogRecord]()
         for step in self.steps[:kept]:
-            if step.kind is FactKind.START:
+            if step.kind is LogRecordKind.START:
                 shadow.begin_start(self.envelopes[step.execution_id], _CLASS)
                 shadow.started(step.execution_id)
                 continue
-            fact = (
+            log_record = (
                 shadow.end(step.execution_id, step.payload)
-                if step.kind is FactKind.FINAL
+                if step.kind is LogRecordKind.FINAL
                 else shadow.begin(step.execution_id, step.kind, step.name, step.payload)
             )
-            facts[step.execution_id] = fact
-            shadow.written(fact)
+            log_records[step.execution_id] = log_record
+            shadow.written(log_record)
         shadow.barrier()
         return shadow
 
@@ -149,8 +149,10 @@ def recorded_log(salt: int = 0) -> RecordedLog:
     names = [name for name in files.listdir("wal") if name.endswith(".wal")]
     content = {f"wal/{name}": files.read(f"wal/{name}")[0] for name in names}
     log = RecordedLog(content, steps, envelopes)
-    facts = [fact_of(entry) for _, entry in log.entries()]
-    assert [fact.execution_id for fact in facts] == [step.execution_id for step in steps]
+    log_records = [log_record_of(entry) for _, entry in log.entries()]
+    assert [log_record.execution_id for log_record in log_records] == [
+        step.execution_id for step in steps
+    ]
     assert len(steps) == ENTRIES
     return log
 
@@ -165,38 +167,38 @@ async def _record(host: Host, steps: list[Step], envelopes: dict[str, bytes]) ->
             recorder, request = WalExecutionRecorder(host, recording), {"n": len(envelopes)}
             execution_id = recorder.start(request, _CLASS)
             envelopes[execution_id] = canonical(request)
-            steps.append(Step(execution_id, FactKind.START, "", b""))
+            steps.append(Step(execution_id, LogRecordKind.START, "", b""))
             running.append((recorder, execution_id))
         else:
             recorder, execution_id = running[turn % _OPEN]
             step = _following(steps, execution_id, list(envelopes).index(execution_id))
             steps.append(step)
-            if step.kind is FactKind.FINAL:
+            if step.kind is LogRecordKind.FINAL:
                 running.remove((recorder, execution_id))
                 await recorder.finalize({"status": "success"})
-            elif step.kind is FactKind.REASON:
+            elif step.kind is LogRecordKind.REASON:
                 recorder.mark_not_replayable(step.name)
             else:
                 given = payload(EventType(step.name), _count(steps, execution_id), "error")
                 recorder.record_event(EventType(step.name), given)
-        if steps[-1].kind is not FactKind.FINAL:
+        if steps[-1].kind is not LogRecordKind.FINAL:
             await recorder.barrier()
 
 
 def _following(steps: list[Step], execution_id: str, number: int) -> Step:
-    """Return the next fact of execution ``number``; every fourth one is marked before its end."""
+    """Return the next step of execution ``number``; every fourth one is marked before its end."""
     of_it = [step for step in steps if step.execution_id == execution_id]
-    events = [step.name for step in of_it if step.kind is FactKind.EVENT]
+    events = [step.name for step in of_it if step.kind is LogRecordKind.EVENT]
     if len(events) < _EVENTS[number % len(_EVENTS)]:
         event = following(events)
         given = canonical(payload(event, len(events) + 1, "error"))
-        return Step(execution_id, FactKind.EVENT, event.value, given)
-    if number % 4 == 0 and of_it[-1].kind is not FactKind.REASON:
-        return Step(execution_id, FactKind.REASON, _REASON, b"")
-    return Step(execution_id, FactKind.FINAL, "FINAL_RESPONSE", b'{"status":"success"}')
+        return Step(execution_id, LogRecordKind.EVENT, event.value, given)
+    if number % 4 == 0 and of_it[-1].kind is not LogRecordKind.REASON:
+        return Step(execution_id, LogRecordKind.REASON, _REASON, b"")
+    return Step(execution_id, LogRecordKind.FINAL, "FINAL_RESPONSE", b'{"status":"success"}')
 
 
 def _count(steps: list[Step], execution_id: str) -> int:
     """Return the number of the event that was planned last."""
     kinds = [step.kind for step in steps if step.execution_id == execution_id]
-    return kinds.count(FactKind.EVENT)
+    return kinds.count(LogRecordKind.EVENT)

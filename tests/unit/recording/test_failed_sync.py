@@ -13,7 +13,7 @@ import pytest
 from system.errors import LogStopped
 from system.host import real_host
 from system.recording.executions.entry_type import EntryType
-from system.recording.executions.fact import Fact
+from system.recording.executions.log_record import LogRecord
 from system.recording.wal.segment import WalSegment
 from tests.unit.system.faulty_files import CountingIds, FaultyFiles
 
@@ -46,7 +46,7 @@ def files(tmp_path: Path) -> SlowFiles:
 @pytest.fixture
 def segment(files: SlowFiles) -> Iterator[WalSegment]:
     segment = WalSegment.create(files, CountingIds(), PATH, 1, ())
-    segment.append([Fact(EntryType.START, b'{"a":1}')], 0)
+    segment.append([LogRecord(EntryType.START, b'{"a":1}')], 0)
     yield segment
     segment.close()
 

@@ -15,7 +15,7 @@ import pytest
 from system.host import RealClock, real_host
 from system.recording.crash_point import analyze_crash_point
 from system.recording.executions.execution import Execution
-from system.recording.executions.fact import facts_in
+from system.recording.executions.log_record import log_records_in
 from system.recording.executions.record_builder import RecordBuilder
 from system.recording.open_recording import open_recording
 from system.recording.records.errors import NotReplayableError
@@ -114,5 +114,5 @@ def test_packs_of_version_1_are_written_as_they_were() -> None:
         for member in read_table(files, f"{directory}/00000001.pack").members():
             lines = member.lines(files)
             assert gzip.decompress(member.stored(files)) == lines
-            execution = Execution.resumed(RealClock(), RecordBuilder.of(facts_in((lines,))))
+            execution = Execution.resumed(RealClock(), RecordBuilder.of(log_records_in((lines,))))
             assert b"".join(execution.view().pieces()) == lines

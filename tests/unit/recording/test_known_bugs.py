@@ -14,7 +14,7 @@ from system.errors import NotPlainJson, RootInUse, StorageFull
 from system.ports import JsonObject, OpenMode
 from system.recording.crash_point import detect_incomplete
 from system.recording.executions.entry_type import EntryType
-from system.recording.executions.fact import encoded_fact, end_of_fact
+from system.recording.executions.log_record import encoded_log_record, end_of_log_record
 from system.recording.records.errors import (
     BarrierFailed,
     EventLost,
@@ -189,7 +189,9 @@ def test_i17_stale_an_entry_of_an_earlier_lifetime_is_not_read(bench: Bench) -> 
     async def work() -> None:
         await bench.open()
         _, execution_id = bench.started(2)
-        stale = encoded_fact(3, b"{}", end_of_fact(execution_id, "2026-01-01T00:00:00.000000Z"))
+        stale = encoded_log_record(
+            3, b"{}", end_of_log_record(execution_id, "2026-01-01T00:00:00.000000Z")
+        )
         entry = encode_entry(EntryType.AGENT_ATTEMPT_START, 4, stale, SegmentHeader(1, 5).crc)
         segment_of(bench).write_bytes(segment_of(bench).read_bytes() + entry)
         await bench.open()

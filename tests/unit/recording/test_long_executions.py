@@ -14,7 +14,7 @@ import pytest
 
 from system.errors import NotPlainJson
 from system.host import real_host
-from system.recording.executions.fact_list import MOST_BYTES
+from system.recording.executions.log_record_list import MOST_BYTES
 from system.recording.executions.spool import Extent, Spool, chunks
 from system.recording.open_recording import open_recording
 from system.recording.recorder import InMemoryExecutionRecorder
@@ -203,7 +203,7 @@ def test_damage_to_a_spool_is_found_before_its_lines_are_parsed(bench: Bench) ->
         await open_small(bench)
         recorder, execution_id = bench.started()
         record_many(recorder, 14, "z" * 50)
-        spool = bench.recording.running[execution_id].facts.now().spool
+        spool = bench.recording.running[execution_id].log_records.now().spool
         assert spool is not None
         spool._file.pwrite(b"?", 0)
         with pytest.raises(OSError, match="are gone"):

@@ -1,4 +1,4 @@
-"""Valid entries that follow one another: facts, spans and numbers, also of payloads in pieces."""
+"""Valid entries that follow one another: log records, spans, numbers, and payloads in pieces."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from system.recording.executions.entry_type import EntryType
-from system.recording.executions.fact import Fact, encoded_fact, end_of_fact
+from system.recording.executions.log_record import LogRecord, encoded_log_record, end_of_log_record
 from system.recording.wal.format import HEADER_BYTES, SegmentHeader, encode_entry
 from system.recording.wal.logged_executions import LoggedExecutions
 from system.recording.wal.series import Series, problem_at, read_series
@@ -18,9 +18,9 @@ HEADER = SegmentHeader(1, 5)
 NOW = "2026-01-01T00:00:00.000000Z"
 
 
-def fact_of(letter: str, number: int = 1, payload: bytes = b"{}") -> Fact:
-    encoded = encoded_fact(number, payload, end_of_fact(execution_id(letter), NOW))
-    return Fact(EntryType.INTENT_RECEIVED if number else EntryType.START, encoded)
+def log_record_of(letter: str, number: int = 1, payload: bytes = b"{}") -> LogRecord:
+    encoded = encoded_log_record(number, payload, end_of_log_record(execution_id(letter), NOW))
+    return LogRecord(EntryType.INTENT_RECEIVED if number else EntryType.START, encoded)
 
 
 def content_of(*entries: tuple[int, bytes], first: int = 1) -> bytes:
@@ -39,13 +39,13 @@ def series_of(*entries: tuple[int, bytes], first: int = 1) -> Series:
     return found
 
 
-def in_pieces(fact: Fact, *lengths: int) -> list[tuple[int, bytes]]:
-    """Return the entries of a fact whose first pieces have these lengths."""
+def in_pieces(log_record: LogRecord, *lengths: int) -> list[tuple[int, bytes]]:
+    """Return the entries of a log record whose first pieces have these lengths."""
     entries, start = list[tuple[int, bytes]](), 0
     for length in lengths:
-        entries.append((EntryType.PART, fact.encoded[start : start + length]))
+        entries.append((EntryType.PART, log_record.encoded[start : start + length]))
         start += length
-    return [*entries, (fact.entry_type, fact.encoded[start:])]
+    return [*entries, (log_record.entry_type, log_record.encoded[start:])]
 
 
 def executions_of(*series: Series, after: int = 0) -> LoggedExecutions:
@@ -54,40 +54,42 @@ def executions_of(*series: Series, after: int = 0) -> LoggedExecutions:
     return executions
 
 
-def test_facts_of_one_execution_that_follow_one_another_are_one_span() -> None:
-    facts = [fact_of(letter) for letter in "aabaa"]
-    series = series_of(*facts)
+def test_log_records_of_one_execution_that_follow_one_another_are_one_span() -> None:
+    log_records = [log_record_of(letter) for letter in "aabaa"]
+    series = series_of(*log_records)
     owners = [owner.decode() for owner, _ in series.spans]
     assert owners == [execution_id(letter) for letter in "aba"]
-    assert list(series.facts(series.start)) == facts
+    assert list(series.log_records(series.start)) == log_records
     assert (series.seq, series.last) == (1, 5)
 
 
 @pytest.mark.parametrize("last", [1, 5, 22, 23, 40])
-def test_execution_of_a_fact_in_pieces_is_found_wherever_it_is_cut(last: int) -> None:
-    fact = fact_of("b", payload=b'"a long text"')
-    pieces = in_pieces(fact, 10, len(fact.encoded) - 10 - last)
-    series = series_of(fact_of("b"), *pieces, fact_of("b", 2))
+def test_execution_of_a_log_record_in_pieces_is_found_wherever_it_is_cut(last: int) -> None:
+    log_record = log_record_of("b", payload=b'"a long text"')
+    pieces = in_pieces(log_record, 10, len(log_record.encoded) - 10 - last)
+    series = series_of(log_record_of("b"), *pieces, log_record_of("b", 2))
     starts = [start for owner, start in series.spans if owner == execution_id("b").encode()]
     assert len(starts) == len(series.spans) == 2
-    assert list(series.facts(starts[1])) == [fact, fact_of("b", 2)]
+    assert list(series.log_records(starts[1])) == [log_record, log_record_of("b", 2)]
 
 
-def test_pieces_without_the_last_one_are_no_fact() -> None:
-    fact = fact_of("b")
-    series = series_of(fact_of("a"), *in_pieces(fact, 10, 10)[:-1])
-    assert list(series.facts(series.start)) == [fact_of("a")]
+def test_pieces_without_the_last_one_are_no_log_record() -> None:
+    log_record = log_record_of("b")
+    series = series_of(log_record_of("a"), *in_pieces(log_record, 10, 10)[:-1])
+    assert list(series.log_records(series.start)) == [log_record_of("a")]
     assert (len(series.spans), series.last) == (1, 3)
 
 
-def test_facts_up_to_a_number_are_left_out() -> None:
-    long = fact_of("a", 2)
-    series = series_of(fact_of("a"), *in_pieces(long, 9), fact_of("a", 3), fact_of("b"), first=7)
+def test_log_records_up_to_a_number_are_left_out() -> None:
+    long = log_record_of("a", 2)
+    series = series_of(
+        log_record_of("a"), *in_pieces(long, 9), log_record_of("a", 3), log_record_of("b"), first=7
+    )
     shown = {
-        after: [next(series.facts(start)) for _, start in series.spans_after(after)]
+        after: [next(series.log_records(start)) for _, start in series.spans_after(after)]
         for after in range(6, 12)
     }
-    first, second, third, fourth = series.facts(series.start)
+    first, second, third, fourth = series.log_records(series.start)
     assert shown[6] == [first, second, fourth]
     assert shown[7] == shown[8] == [second, fourth]
     assert shown[9] == [third, fourth]
@@ -95,7 +97,7 @@ def test_facts_up_to_a_number_are_left_out() -> None:
 
 
 def test_only_the_first_piece_says_what_was_durable() -> None:
-    known = Fact(EntryType.START, b'{"durable":2,' + fact_of("a", 0).encoded[1:])
+    known = LogRecord(EntryType.START, b'{"durable":2,' + log_record_of("a", 0).encoded[1:])
     series = series_of(*in_pieces(known, 30, 30), first=9)
     assert series.first_known_durable == series.known_durable == 2
 
@@ -106,33 +108,33 @@ def test_fewer_bytes_than_an_entry_are_no_entry(length: int) -> None:
 
 
 def test_entry_of_unknown_type_ends_the_series() -> None:
-    content = content_of(fact_of("a"), (9, b"{}"))
+    content = content_of(log_record_of("a"), (9, b"{}"))
     series = read_series(content, HEADER_BYTES, HEADER.crc)
     assert series is not None
     assert series.last == 1
     assert problem_at(content, series.end, HEADER.crc, 1) == "its type 9 is unknown"
 
 
-START = new_execution("a").facts.recent[0]
+START = new_execution("a").log_records.recent[0]
 UNUSABLE = {
-    "no fact": b"other bytes",
-    "no envelope": fact_of("a", 0, b"[]").encoded,
-    "no header": fact_of("a", 0, b'{"envelope":{},"header":{"createdUtcIso":3}}').encoded,
-    "no JSON": fact_of("a", 0, b'{"envelope":{},"header":{"createdUtcIso":"}}').encoded,
+    "no log record": b"other bytes",
+    "no envelope": log_record_of("a", 0, b"[]").encoded,
+    "no header": log_record_of("a", 0, b'{"envelope":{},"header":{"createdUtcIso":3}}').encoded,
+    "no JSON": log_record_of("a", 0, b'{"envelope":{},"header":{"createdUtcIso":"}}').encoded,
 }
 
 
 @pytest.mark.parametrize("payload", UNUSABLE.values(), ids=UNUSABLE)
 def test_execution_whose_start_cannot_be_used_is_headless(payload: bytes) -> None:
-    other = new_execution("b").facts.recent[0]
-    executions = executions_of(series_of((EntryType.START, payload), fact_of("a"), other))
+    other = new_execution("b").log_records.recent[0]
+    executions = executions_of(series_of((EntryType.START, payload), log_record_of("a"), other))
     assert list(executions.all()) == [execution_id("b")]
     assert executions.get(execution_id("a")) is None
     assert executions.corrupted() == [execution_id("a")]
 
 
 def test_execution_with_a_reason_that_is_no_text_is_headless() -> None:
-    reason = encoded_fact(0, b"other bytes", end_of_fact(execution_id("a"), NOW))
+    reason = encoded_log_record(0, b"other bytes", end_of_log_record(execution_id("a"), NOW))
     executions = executions_of(series_of(START, (EntryType.NOT_REPLAYABLE, reason)))
     assert (executions.all(), executions.corrupted()) == ({}, [execution_id("a")])
 
@@ -140,9 +142,9 @@ def test_execution_with_a_reason_that_is_no_text_is_headless() -> None:
 def test_execution_is_put_together_from_several_series() -> None:
     event_type, payload = EVENTS["intent"]
     execution = new_execution("a")
-    fact = execution.next_event(event_type, payload)
-    assert isinstance(fact, Fact)
-    found = executions_of(series_of(START), series_of(fact, first=9)).get(execution_id("a"))
+    log_record = execution.next_event(event_type, payload)
+    assert isinstance(log_record, LogRecord)
+    found = executions_of(series_of(START), series_of(log_record, first=9)).get(execution_id("a"))
     assert found is not None
     assert (found.event_count, found.last_event) == (1, event_type)
-    assert len(executions_of(series_of(START), series_of(fact_of("b"), first=9))) == 2
+    assert len(executions_of(series_of(START), series_of(log_record_of("b"), first=9))) == 2

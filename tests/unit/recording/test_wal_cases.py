@@ -41,7 +41,7 @@ from system.host import real_host
 from system.ports import JsonObject, SideEffectClass
 from system.recording.executions.entry_type import ENTRY_OF_EVENT, EntryType
 from system.recording.executions.execution import Execution
-from system.recording.executions.fact import encoded_fact, end_of_fact
+from system.recording.executions.log_record import encoded_log_record, end_of_log_record
 from system.recording.open_recording import open_recording
 from system.recording.records.envelope_hash import FrozenEnvelope
 from system.recording.records.errors import RecordCorruptedError
@@ -86,7 +86,7 @@ def new_execution(letter: str) -> Execution:
 
 def start_of(letter: str) -> bytes:
     """Return the payload of the start of an execution."""
-    parsed = new_execution(letter).facts.recent[0].parsed()
+    parsed = new_execution(letter).log_records.recent[0].parsed()
     assert parsed is not None
     return parsed.payload
 
@@ -97,8 +97,8 @@ def executed(words: Sequence[str]) -> Execution:
     for what in (each for each in words[1:] if each in EVENTS):
         event_type, value = EVENTS[what]
         is_final = event_type is EventType.FINAL_RESPONSE
-        next_fact = partial(execution.next_event, event_type)
-        execution.add(execution.final_event(value) if is_final else next_fact(value))
+        next_log_record = partial(execution.next_event, event_type)
+        execution.add(execution.final_event(value) if is_final else next_log_record(value))
     if "lose" in words:
         execution.lose_events()
     return execution
@@ -161,7 +161,7 @@ class Builder:
             entry_type, payload = ENTRY_OF_EVENT[event_type], canonical(value)
         self.numbers[letter] = number = members.get("n", number)
         now = new_execution(letter).now()
-        encoded = encoded_fact(number, payload, end_of_fact(execution_id(letter), now))
+        encoded = encoded_log_record(number, payload, end_of_log_record(execution_id(letter), now))
         if "durable" in members:
             encoded = b'{"durable":%d,' % members["durable"] + encoded[1:]
         entry = encode_entry(entry_type, self.sequence, encoded, self.header.crc)
@@ -205,12 +205,12 @@ class Builder:
 
 def reported(report: WalReport) -> Iterator[str]:
     """Yield a report; values that say nothing are left out."""
-    facts = [f"segments={report.segments}", f"entries={report.entries}"]
+    members = [f"segments={report.segments}", f"entries={report.entries}"]
     if report.torn_bytes:
-        facts.append(f"torn_bytes={report.torn_bytes}")
-    facts += [f"missing={first}-{last}" for first, last in report.missing]
-    facts += [f"corrupted={each[5]}" for each in report.corrupted]
-    yield " ".join(facts)
+        members.append(f"torn_bytes={report.torn_bytes}")
+    members += [f"missing={first}-{last}" for first, last in report.missing]
+    members += [f"corrupted={each[5]}" for each in report.corrupted]
+    yield " ".join(members)
     for damage in report.damaged:
         tail = " tail" if damage.tail else ""
         reason = re.sub("[0-9a-f]{8}", "<crc>", damage.reason)

@@ -14,12 +14,14 @@ def demo(root: Path, *arguments: str) -> Result:
     return CliRunner().invoke(command.cli, ["demo", "--root", str(root), *arguments])
 
 
-def facts(result: Result) -> list[str]:
+def acknowledgements(result: Result) -> list[str]:
     return [line for line in result.stdout.splitlines() if line.startswith(("ack", "received"))]
 
 
 def received_jobs(result: Result) -> list[int]:
-    received = [line.split(" ", 2)[2] for line in facts(result) if line.startswith("received")]
+    received = [
+        line.split(" ", 2)[2] for line in acknowledgements(result) if line.startswith("received")
+    ]
     return sorted(json.loads(payload)["job"] for payload in received)
 
 

@@ -24,7 +24,7 @@ from system.sessions.session_problem import Problem, SessionProblem
 from system.storage.codec import seal
 from system.storage.log_report import Damage
 from tests.meta.source_tree import ROOT, run_python
-from tests.unit.system.demos import contents, demo, facts, log_of, received_jobs
+from tests.unit.system.demos import acknowledgements, contents, demo, log_of, received_jobs
 from tests.unit.system.faulty_files import FaultyFiles
 
 
@@ -46,8 +46,10 @@ def test_every_result_is_received_once_and_each_call_is_acknowledged(tmp_path: P
     assert lines[2].startswith("ack create demo.lead ")
     assert lines[3:8] == ["ack send demo.team", *(f"ack send {job_id(n)}" for n in range(1, 5))]
     assert received_jobs(result) == [1, 2, 3, 4, 5, 6]
-    received = [line.split(" ")[1] for line in facts(result) if line.startswith("received")]
-    assert [line for line in facts(result) if "acknowledge" in line] == [
+    received = [
+        line.split(" ")[1] for line in acknowledgements(result) if line.startswith("received")
+    ]
+    assert [line for line in acknowledgements(result) if "acknowledge" in line] == [
         f"ack acknowledge {message_id}" for message_id in received
     ]
     assert lines[-1] == "done jobs=6"
@@ -60,7 +62,9 @@ def test_a_demo_that_was_done_is_repeated_without_an_effect(tmp_path: Path) -> N
     second = demo(tmp_path, "--jobs", "3")
 
     assert "recovered epoch=2 sessions=6 living=3" in second.stdout
-    assert [line for line in facts(first) if "send" in line or "create" in line] == facts(second)
+    assert [
+        line for line in acknowledgements(first) if "send" in line or "create" in line
+    ] == acknowledgements(second)
     assert contents(tmp_path) == left
 
 
@@ -185,7 +189,7 @@ def test_a_lead_that_is_stopped_at_its_creation_leaves_every_job_and_is_reported
     result = demo(tmp_path, "--jobs", "6")
     again = demo(tmp_path, "--jobs", "6")
 
-    assert (result.exit_code, facts(result)) == (1, [])
+    assert (result.exit_code, acknowledgements(result)) == (1, [])
     assert result.stderr == (
         "jobs without a result: 1 to 6, because the next start decides "
         "whether agent 'lead' exists; correct that and start again\n"

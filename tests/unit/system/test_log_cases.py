@@ -108,13 +108,13 @@ def _shown_bytes(part: bytes) -> Iterator[str]:
 
 def reported(report: LogReport, last_seq: int) -> Iterator[str]:
     """Yield a report; values that say nothing are left out."""
-    facts = [f"lines={report.lines}", f"last_seq={last_seq}"]
+    members = [f"lines={report.lines}", f"last_seq={last_seq}"]
     if report.torn_bytes:
-        facts.append(f"torn_bytes={report.torn_bytes}")
-    facts += [f"missing={first}-{last}" for first, last in report.missing]
+        members.append(f"torn_bytes={report.torn_bytes}")
+    members += [f"missing={first}-{last}" for first, last in report.missing]
     if report.pending is not PendingVerdict.ABSENT:
-        facts.append(f"pending={report.pending.name}")
-    yield " ".join(facts)
+        members.append(f"pending={report.pending.name}")
+    yield " ".join(members)
     for damage in report.damaged:
         where = f"{Path(damage.path).name} {damage.offset}+{damage.size_bytes}"
         tail = " tail" if damage.tail else ""

@@ -88,12 +88,12 @@ def segment(*payloads: bytes, first: int = 1) -> bytes:
     return header.encoded() + b"".join(entries)
 
 
-def fact(**durable: int) -> bytes:
+def log_record(**durable: int) -> bytes:
     return json.dumps({"x": f"exec-{1:016x}", "n": 0, "p": {}, **durable}).encode()
 
 
 def test_a_sound_segment_is_read_to_its_last_number() -> None:
-    assert check_segment("a", segment(fact(), fact(durable=0)), 0) == 2
+    assert check_segment("a", segment(log_record(), log_record(durable=0)), 0) == 2
     assert check_segment("a", segment(first=5), 4) == 4
 
 
@@ -101,12 +101,12 @@ def test_a_sound_segment_is_read_to_its_last_number() -> None:
     ("content", "above"),
     [
         (b"", 0),
-        (segment(fact())[:-1], 0),
-        (segment(fact()) + b"\0", 0),
-        (b"X" + segment(fact())[1:], 0),
-        (segment(fact()), 1),
-        (segment(fact(durable=1)), 0),
-        (segment(fact())[:HEADER_BYTES] + b"\0" * ENTRY_BYTES, 0),
+        (segment(log_record())[:-1], 0),
+        (segment(log_record()) + b"\0", 0),
+        (b"X" + segment(log_record())[1:], 0),
+        (segment(log_record()), 1),
+        (segment(log_record(durable=1)), 0),
+        (segment(log_record())[:HEADER_BYTES] + b"\0" * ENTRY_BYTES, 0),
     ],
 )
 def test_a_segment_that_breaks_the_format_is_broken(content: bytes, above: int) -> None:
@@ -115,7 +115,7 @@ def test_a_segment_that_breaks_the_format_is_broken(content: bytes, above: int) 
 
 
 def test_every_flip_in_an_entry_ends_the_whole_part_of_a_segment() -> None:
-    content = segment(fact(), fact())
+    content = segment(log_record(), log_record())
     whole = read_segment(content)
     assert whole is not None
     for offset in range(whole.entries[1].start, len(content)):

@@ -9,7 +9,13 @@ from typing import Final
 import pytest
 
 from oracles.recording.record_reader import FINAL, SeenEvent, SeenRecord
-from oracles.recording.shadow_execution import CORRUPTED, FAILURE, INCOMPLETE, INVALIDATED, FactKind
+from oracles.recording.shadow_execution import (
+    CORRUPTED,
+    FAILURE,
+    INCOMPLETE,
+    INVALIDATED,
+    LogRecordKind,
+)
 from oracles.recording.shadow_recording import Seen, ShadowRecording, is_sampled
 from oracles.recording.violations import UnearnedReplay, UnreportedDamage, WrongReason
 from oracles.violation import LogGap, LostAck, Phantom, Resurrected, SilentEmpty, Violation
@@ -32,7 +38,7 @@ def started(*execution_ids: str) -> ShadowRecording:
 
 
 def add(shadow: ShadowRecording, name: str, execution_id: str = ONE) -> None:
-    shadow.written(shadow.begin(execution_id, FactKind.EVENT, name, b"{}"))
+    shadow.written(shadow.begin(execution_id, LogRecordKind.EVENT, name, b"{}"))
 
 
 def end(shadow: ShadowRecording, execution_id: str = ONE) -> None:
@@ -171,7 +177,7 @@ def test_a_lost_record_may_be_unreadable_while_another_is_damaged(
         assert raised_by(lambda: shadow.settle(found, kept=False)) is violation
 
 
-def test_a_fact_behind_a_lost_one_is_a_gap() -> None:
+def test_a_log_record_behind_a_lost_one_is_a_gap() -> None:
     shadow = started(ONE, TWO)
     shadow.barrier()
     add(shadow, FIRST, ONE)
@@ -195,7 +201,7 @@ def test_a_record_without_a_response_is_not_replayable() -> None:
 
 def test_a_marked_record_is_not_replayable() -> None:
     shadow = started()
-    shadow.written(shadow.begin(ONE, FactKind.REASON, "it has a clock", b""))
+    shadow.written(shadow.begin(ONE, LogRecordKind.REASON, "it has a clock", b""))
     end(shadow)
     shadow.check(ONE, seen(FINAL, reason="it has a clock"))
     assert raised_by(lambda: shadow.check(ONE, seen(FINAL, reason=None))) is UnearnedReplay
@@ -204,7 +210,7 @@ def test_a_marked_record_is_not_replayable() -> None:
 
 def test_a_record_that_lost_an_event_is_not_replayable() -> None:
     shadow = started()
-    shadow.begin(ONE, FactKind.EVENT, FIRST, b"{}")
+    shadow.begin(ONE, LogRecordKind.EVENT, FIRST, b"{}")
     shadow.lost(ONE)
     end(shadow)
     shadow.check(ONE, seen(FINAL, reason=FAILURE))
@@ -235,7 +241,7 @@ def test_a_reason_survives_an_event_only_if_a_barrier_may_have_failed(doubted: b
     add(shadow, FIRST)
     if doubted:
         shadow.disturb()
-    shadow.written(shadow.begin(ONE, FactKind.REASON, "impure", b""))
+    shadow.written(shadow.begin(ONE, LogRecordKind.REASON, "impure", b""))
     if doubted:
         shadow.settle({ONE: seen(reason="impure")}, kept=False)
     else:
@@ -303,7 +309,7 @@ def test_damage_is_excused_if_it_is_reported_and_nothing_wrong_is_served() -> No
 def test_a_refused_mark_is_not_set_by_damage(is_refused: bool) -> None:
     shadow = started()
     add(shadow, FIRST)
-    mark = shadow.begin(ONE, FactKind.REASON, "not pure", b"")
+    mark = shadow.begin(ONE, LogRecordKind.REASON, "not pure", b"")
     if not is_refused:
         shadow.written(mark)
     end(shadow)

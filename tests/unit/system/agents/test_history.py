@@ -6,7 +6,7 @@ import pytest
 
 from system.agents import event
 from system.agents.history import History
-from system.agents.session_facts import AgentFacts, SessionFacts
+from system.agents.session_data import AgentData, SessionData
 from system.agents.turn_complete import Reminder
 from system.ports import Exchange, Json, JsonObject
 from system.storage.line import Line
@@ -71,21 +71,19 @@ def test_an_empty_log_is_a_session_of_which_nothing_is_known() -> None:
 def test_the_first_lines_say_who_the_agent_is_and_who_runs_it() -> None:
     history = folded(*created(ADA, "Ada", parent=ONE, identity="c1"))
 
-    assert history.session == SessionFacts("scripted", "", "")
-    assert history.agent == AgentFacts(ADA, "Ada", ONE, "", None)
+    assert history.session == SessionData("scripted", "", "")
+    assert history.agent == AgentData(ADA, "Ada", ONE, "", None)
     assert history.identity == "c1"
     assert history.last_ts == "time 2"
 
 
 def test_a_root_has_no_parent_and_may_have_a_request_id() -> None:
-    facts: JsonObject = {
+    data: JsonObject = {
         "agent_id": ADA, "name": "Ada", "parent_session_id": None, "instructions": "be kind",
         "request_id": "r",
     }  # fmt: skip
 
-    assert folded((event.AGENT_CREATED, facts)).agent == AgentFacts(
-        ADA, "Ada", None, "be kind", "r"
-    )
+    assert folded((event.AGENT_CREATED, data)).agent == AgentData(ADA, "Ada", None, "be kind", "r")
 
 
 def test_a_restored_session_has_a_new_identity() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from system.agents.history import History
 from system.agents.provider_state import ProviderState
-from system.agents.session_facts import AgentFacts
+from system.agents.session_data import AgentData
 from system.recovery.orphans import SessionEvidence, SessionIndex, Verdict
 from system.sessions.session import SessionRecord, SessionState
 from system.storage.line import Line
@@ -88,10 +88,10 @@ def test_the_promise_names_a_child_whose_log_is_damaged() -> None:
     assert verdict(orphans(created(BOB, "Bob")[:1], damaged=True), [PROMISE]) is Verdict.NAMED
 
 
-def test_the_promise_has_the_facts_of_the_child() -> None:
+def test_the_promise_has_the_data_of_the_child() -> None:
     evidence = SessionIndex({ONE: folded([*created(ADA, "Ada"), PROMISE])})
 
-    assert evidence.promised == {TWO: AgentFacts(BOB, "Bob", ONE, "work", None)}
+    assert evidence.promised == {TWO: AgentData(BOB, "Bob", ONE, "work", None)}
 
 
 def test_a_damaged_log_that_no_promise_names_is_kept() -> None:

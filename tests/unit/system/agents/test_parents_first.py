@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from system.agents.history import History
-from system.agents.session_facts import AgentFacts
+from system.agents.session_data import AgentData
 from system.recovery.parents_first import Placement, parents_first
 
 
@@ -12,7 +12,7 @@ def logs(*families: tuple[str, str | None]) -> dict[str, History]:
     histories = {}
     for session_id, parent in families:
         history = histories[session_id] = History()
-        history.agent = AgentFacts(f"a{session_id}", session_id, parent, "", None)
+        history.agent = AgentData(f"a{session_id}", session_id, parent, "", None)
     return histories
 
 

@@ -160,7 +160,7 @@ def test_a_provider_that_does_not_say_what_it_keeps_hinders_nobody(room: Room) -
     assert recovered(room).report.leaks == []
 
 
-def test_every_acknowledged_fact_is_there_after_a_kill(room: Room) -> None:
+def test_every_acknowledged_change_is_there_after_a_kill(room: Room) -> None:
     room.open()
     ada = room.create("Ada")
     room.say(ada, play(

@@ -1,4 +1,4 @@
-"""Facts of concurrent executions, which are gathered and written with one call of the disk."""
+"""Log records of concurrent executions are gathered and written with one call of the disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def gathering(bench: Bench) -> WalExecutionRecorder:
     return WalExecutionRecorder(bench.host, bench.recording, at_once=False)
 
 
-def test_the_facts_of_concurrent_executions_are_written_with_one_call(bench: Bench) -> None:
+def test_the_log_records_of_concurrent_executions_are_written_with_one_call(bench: Bench) -> None:
     async def work() -> None:
         await bench.open()
         await bench.finished()
@@ -42,7 +42,7 @@ def test_the_facts_of_concurrent_executions_are_written_with_one_call(bench: Ben
     run(work())
 
 
-def test_a_refused_write_loses_the_gathered_facts_and_no_others(bench: Bench) -> None:
+def test_a_refused_write_loses_the_gathered_log_records_and_no_others(bench: Bench) -> None:
     async def work() -> None:
         await bench.open()
         written, kept = bench.started(3)

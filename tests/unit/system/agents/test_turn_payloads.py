@@ -1,4 +1,4 @@
-"""The facts of a turn are canonical JSON, also with texts that JSON escapes."""
+"""The payloads of a turn are canonical JSON, also with texts that JSON escapes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from system.agents.outbox import Outbox
 from system.agents.turn_complete import TurnComplete
-from system.agents.turn_facts import TurnFacts, error_of, response_of
 from system.agents.turn_failed import FailureCode
+from system.agents.turn_payloads import TurnPayloads, error_of, response_of
 from system.agents.turn_work import PromisedActivity, TurnWork
 from system.ports import JsonObject
 from system.recording.records.envelope_hash import compute_envelope_hash
@@ -28,23 +28,23 @@ SHOWN: Final[list[JsonObject]] = [
 ERROR: Final = error_of(FailureCode.TIMEOUT, NAME)
 
 
-def facts(*shown: JsonObject) -> TurnFacts:
-    return TurnFacts("t" * 32, "a" * 32, "s" * 32, NAME, "scripted", "%d", shown)
+def payloads(*shown: JsonObject) -> TurnPayloads:
+    return TurnPayloads("t" * 32, "a" * 32, "s" * 32, NAME, "scripted", "%d", shown)
 
 
 @pytest.mark.parametrize(
     "frozen",
     [
-        facts(*SHOWN).intent(),
-        facts().intent(),
-        facts().route(None),
-        facts().route("exec-0123456789abcdef"),
-        facts().attempt(),
-        facts().attempt_end([]),
-        facts().attempt_end(["m0", "m1"], ERROR),
-        facts().fallback(NAME, 5),
-        facts().failure(ERROR),
-        facts(*SHOWN).envelope(None).frozen,
+        payloads(*SHOWN).intent(),
+        payloads().intent(),
+        payloads().route(None),
+        payloads().route("exec-0123456789abcdef"),
+        payloads().attempt(),
+        payloads().attempt_end([]),
+        payloads().attempt_end(["m0", "m1"], ERROR),
+        payloads().fallback(NAME, 5),
+        payloads().failure(ERROR),
+        payloads(*SHOWN).envelope(None).frozen,
     ],
 )
 def test_a_payload_is_canonical(frozen: FrozenJson) -> None:
@@ -53,7 +53,7 @@ def test_a_payload_is_canonical(frozen: FrozenJson) -> None:
 
 @pytest.mark.parametrize("shown", [SHOWN, SHOWN[:1], []])
 def test_the_hash_of_an_envelope_is_that_of_its_members(shown: list[JsonObject]) -> None:
-    envelope = facts(*shown).envelope(7)
+    envelope = payloads(*shown).envelope(7)
     members = envelope.frozen.members()
     assert compute_envelope_hash(members) == envelope.hash
     assert members["payload"] == [

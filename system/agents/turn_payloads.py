@@ -1,4 +1,4 @@
-"""The facts of a turn in the form in which its execution is recorded (``docs/recording.md``).
+"""The payloads of a turn in the form in which its execution is recorded (``docs/recording.md``).
 
 The running turn records them; recovery computes them again from the session's log. All of them
 were in a line, and so are plain JSON.
@@ -52,7 +52,7 @@ class _AgentJson(NamedTuple):
     model: bytes
 
 
-class TurnFacts:
+class TurnPayloads:
     """``shown`` are the presented messages as the prompt has them."""
 
     __slots__ = ("_agent", "_message_ids", "_shown", "_turn_id")

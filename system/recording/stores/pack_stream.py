@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from system.recording.executions.entry_type import EntryType
-from system.recording.executions.fact import facts_in
+from system.recording.executions.log_record import log_records_in
 from system.recording.executions.record_builder import RecordBuilder
 from system.recording.records.errors import RecordCorruptedError
 from system.recording.records.event import ExecutionEvent
@@ -20,7 +20,7 @@ _TAIL: Final = re.compile(rb',"ts":"[^"]*","x":"exec-[0-9a-f]{16}"\}')
 _TAIL_BYTES: Final = len(',"ts":"2026-01-01T00:00:00.000000Z","x":"exec-0123456789abcdef"}')
 
 
-class FactStream:
+class PackStream:
     """An execution of which ``pieces`` yields the verified lines; ``name`` is for errors.
 
     Raises ``RecordCorruptedError``, and as ``pieces``.
@@ -34,8 +34,8 @@ class FactStream:
         """Yield the events; one of them is in memory at a time."""
         builder = RecordBuilder()
         try:
-            for fact in facts_in(self._pieces()):
-                builder.take(fact)
+            for log_record in log_records_in(self._pieces()):
+                builder.take(log_record)
                 yield from builder.events
                 builder.events.clear()
                 builder.kept.clear()

@@ -1,4 +1,4 @@
-"""Facts in the log of a session; each is also a member of a snapshot."""
+"""Data of the lines of a session's log; each is also a member of a snapshot."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LAST_TURNS: Final = 16
 """The number of ids of committed turns that are kept; the others are only counted."""
 
 
-class AgentFacts(NamedTuple):
+class AgentData(NamedTuple):
     """The data of ``agent.created``; ``parent_session_id`` is None for a root."""
 
     agent_id: str
@@ -27,7 +27,7 @@ class AgentFacts(NamedTuple):
     request_id: str | None
 
     @classmethod
-    def from_data(cls, data: JsonObject) -> AgentFacts:
+    def from_data(cls, data: JsonObject) -> AgentData:
         """Decode the data of the line; raise ``KeyError`` if a member is missing."""
         return cls(
             str(data["agent_id"]), str(data["name"]), optional_text(data["parent_session_id"]),
@@ -35,7 +35,7 @@ class AgentFacts(NamedTuple):
         )  # fmt: skip
 
 
-class SessionFacts(NamedTuple):
+class SessionData(NamedTuple):
     """The data of ``session.created``, without the identity."""
 
     provider: str
@@ -43,7 +43,7 @@ class SessionFacts(NamedTuple):
     system_prompt: str
 
     @classmethod
-    def from_data(cls, data: JsonObject) -> SessionFacts:
+    def from_data(cls, data: JsonObject) -> SessionData:
         """Decode the data of the line; raise ``KeyError`` if a member is missing."""
         return cls(str(data["provider"]), str(data["model"]), str(data["system_prompt"]))
 
