@@ -120,7 +120,7 @@ _Check = Callable[[Any], object]
 
 def _checked(
     file: Path, table: str, name: str, value: object, checks: Mapping[str, tuple[_Check, str]]
-) -> Any:  # the type that the table of checks promises
+) -> Any:  # the type that the table of checks guarantees
     if name not in checks:
         raise HarnessError(
             f"{file}: [{table}] has an unknown key {name!r}; known are {', '.join(checks)}"

@@ -160,9 +160,9 @@ class Collector:
             return
         behind = []
         for agent in self._orchestrator.agents.values():
-            self._dispatcher.pass_kept(agent)
-            has_promises = agent.history.promises or agent.history.unreachable
-            if agent.alive and has_promises and agent.log.dispatched > agent.history.dispatched:
+            self._dispatcher.pass_dispatched(agent)
+            has_outbox = agent.history.outbox or agent.history.unreachable
+            if agent.alive and has_outbox and agent.log.dispatched > agent.history.dispatched:
                 behind.append(agent)
         await gather(*(self._write_watermark(agent) for agent in behind))
 
@@ -170,7 +170,7 @@ class Collector:
         with suppress(OSError, StorageError, RuntimeRefused):
             mark = agent.log.dispatched
             await agent.log.commit(lambda: [(event.TURN_DISPATCHED, {"dispatched": mark})])
-            self._dispatcher.pass_kept(agent)
+            self._dispatcher.pass_dispatched(agent)
             await self._orchestrator.wake_or_park(agent)
 
     def _collectable(self) -> list[Agent]:
@@ -193,34 +193,36 @@ class Collector:
             and self._is_complete(agent)
             and agent.agent_id not in named
             and not sessions & agent.history.children.keys()
-            and not any(self._unkept(agent))
+            and not any(self._named_in_outbox(agent))
             and all(ts > agent.history.last_ts for ts in begun)
         ]
 
     def _named(self) -> Iterator[str]:
-        """Yield the agents that a log may still name: in a promise, a message or a subscription."""
+        """Yield the agents that a log may still name: in an outbox, a message or a subscription."""
         for agent in self._orchestrator.agents.values():
             history = agent.history
-            yield from self._unkept(agent)
+            yield from self._named_in_outbox(agent)
             yield from (message.sender for message in history.pending.values())
             for key, target in history.subscriptions.items():
                 if f"{key}.notice" not in history.enqueued:
                     yield target
 
-    def _unkept(self, agent: Agent) -> Iterator[str]:
-        """Yield the agents named in promises of an agent that are not kept yet.
+    def _named_in_outbox(self, agent: Agent) -> Iterator[str]:
+        """Yield the agents named in outbox entries of an agent that are not dispatched yet.
 
-        The watermark in the log of a living agent shows which are kept. The log of an ended
-        agent gets no further lines, and a boot does not keep its promises to collected agents.
+        The watermark in the log of a living agent shows which are dispatched. The log of an
+        ended agent gets no further lines, and a boot dispatches nothing to collected agents.
         """
         history = agent.history
-        kept = history.dispatched if agent.alive else agent.log.dispatched
-        for seq, turn in history.promises.items():
-            if seq > kept:
+        dispatched = history.dispatched if agent.alive else agent.log.dispatched
+        for seq, turn in history.outbox.items():
+            if seq > dispatched:
                 yield from (message.recipient for message in turn.outbox.messages)
                 yield from (spawn.agent_id for spawn in turn.outbox.spawned)
                 yield from (control.target for control in turn.outbox.controls)
-        yield from (lost.message.sender for lost in history.unreachable.values() if lost.seq > kept)
+        yield from (
+            lost.message.sender for lost in history.unreachable.values() if lost.seq > dispatched
+        )
 
     def _ended(self) -> list[Agent]:
         """Return the agents that have ended, without those that have lost something to damage."""

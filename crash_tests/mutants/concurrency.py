@@ -242,7 +242,7 @@ failed_turn_keeps_its_names = Mutant(
 )
 
 name_is_not_reserved = Mutant(
-    "a name that a running turn has promised may be taken again",
+    "a name that a running turn has given to a child may be taken again",
     "runtime",
     (DuplicateName,),
     (

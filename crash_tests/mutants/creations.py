@@ -120,7 +120,7 @@ lines_of_an_interrupted_creation_are_repeated = Mutant(
     ),
     tests=(
         (
-            f"{AGENT_TESTS}/test_promises.py"
+            f"{AGENT_TESTS}/test_outboxes.py"
             "::test_a_child_that_has_its_bootstrap_already_is_not_given_another"
         ),
     ),
@@ -158,8 +158,8 @@ child_is_created_without_its_message = Mutant(
     ),
 )
 
-promised_child_is_an_orphan = Mutant(
-    "the files of a child whose creation was interrupted are removed, and its promise dropped",
+spawned_child_is_an_orphan = Mutant(
+    "the files of a child whose creation was interrupted are removed, and its outbox entry dropped",
     "runtime",
     (LostSpawn,),
     (

@@ -60,26 +60,26 @@ stale_claim_is_accepted = Mutant(
 )
 
 turn_is_applied_in_two_transactions = Mutant(
-    "the trigger of a turn is settled before its promises are kept",
+    "the trigger of a turn is settled before its outbox is applied",
     _TARGET,
     (LostAck, TornTransaction),
     (
         SourcePatch(
             "system.durable.stores",
-            "return await state.run(lambda transaction: self.carry_out(transaction, promises))",
+            "return await state.run(lambda transaction: self.carry_out(transaction, outbox))",
             """
-            first = TurnPromises(promises.session_id, promises.seq, promises.trigger_id)
+            first = StateOutbox(outbox.session_id, outbox.seq, outbox.trigger_id)
             if not await state.run(lambda transaction: self.carry_out(transaction, first)):
                 return False
-            for trigger_id, spec in promises.emitted:
+            for trigger_id, spec in outbox.emitted:
                 await state.run(
                     lambda transaction: self.emitter.emit(transaction, spec, trigger_id)
                 )
-            for checkpoint in promises.checkpoints:
+            for checkpoint in outbox.checkpoints:
                 await state.run(
                     lambda transaction: self.tasks.checkpoint(transaction, checkpoint)
                 )
-            for intent in promises.intents:
+            for intent in outbox.intents:
                 await state.run(lambda transaction: self.activities.intend(transaction, intent))
             return True
             """,

@@ -38,7 +38,7 @@ repeated_message_is_appended = Mutant(
 )
 
 watermark_is_ahead = Mutant(
-    "a turn says that the promises of the turn before are kept before their lines are written",
+    "a turn says that the outbox of the turn before is dispatched before its lines are written",
     "runtime",
     (PrematureWatermark,),
     (
@@ -47,7 +47,7 @@ watermark_is_ahead = Mutant(
             """
             self.enqueue_notices(agent, [added.subscription_id for added in turn.subscribed])
             await self.dispatch()
-            self.pass_kept(agent)
+            self.pass_dispatched(agent)
             """,
             """
             agent.log.dispatched = agent.history.seq
@@ -214,7 +214,7 @@ recovery_sends_no_errors = Mutant(
     (LostErrorMessage,),
     (
         SourcePatch(
-            "system.recovery.dispatch_promises",
+            "system.recovery.dispatch_outboxes",
             """
             dispatcher.enqueue_errors(agent)
             dispatcher.enqueue_notices(agent, list(agent.history.subscriptions))
@@ -230,7 +230,7 @@ recovery_sends_no_notices = Mutant(
     (LostNotice,),
     (
         SourcePatch(
-            "system.recovery.dispatch_promises",
+            "system.recovery.dispatch_outboxes",
             """
             dispatcher.enqueue_errors(agent)
             dispatcher.enqueue_notices(agent, list(agent.history.subscriptions))
@@ -330,7 +330,7 @@ end_is_not_finished = Mutant(
     (UnfinishedTermination,),
     (
         SourcePatch(
-            "system.recovery.dispatch_promises",
+            "system.recovery.dispatch_outboxes",
             "if history.ended and not history.termination_logged:",
             "if history.ended and not history.turn_count and not history.termination_logged:",
         ),

@@ -34,7 +34,7 @@ reminders_are_not_restored = Mutant(
     (LateReminder, LostAck),
     (
         SourcePatch(
-            "system.recovery.apply_promises",
+            "system.recovery.apply_outboxes",
             "open_sessions = stores.open_sessions(transaction)",
             """
             transaction.execute("DELETE FROM triggers WHERE dedup_key LIKE 'reminder:%'")

@@ -40,7 +40,7 @@ redone_lines_are_counted_late = Mutant(
     (InvalidState,),
     (
         SourcePatch(
-            "system.recovery.dispatch_promises",
+            "system.recovery.dispatch_outboxes",
             """
             recovery.report.redone = count_due(recovery)
             await dispatcher.dispatch()
@@ -105,7 +105,7 @@ finished_end_is_not_reported = Mutant(
     (InvalidState,),
     (
         SourcePatch(
-            "system.recovery.dispatch_promises",
+            "system.recovery.dispatch_outboxes",
             "recovery.report.ended.append(agent.agent_id)",
             "",
         ),

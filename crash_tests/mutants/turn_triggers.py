@@ -8,12 +8,12 @@ from powercut.fuzz.mutant import Mutant
 from powercut.fuzz.source_patch import SourcePatch
 
 durable_lines_are_not_carried_out = Mutant(
-    "a boot does not carry out what durable lines promise to state.db",
+    "a boot does not apply the outboxes of durable lines to state.db",
     "runtime-durable",
     (Duplicated, UnsettledTrigger),
     (
         SourcePatch(
-            "system.recovery.apply_promises",
+            "system.recovery.apply_outboxes",
             "if turn.demands_state and seq > agent.applied:",
             "if turn.demands_state and seq > agent.applied < 0:",
         ),
@@ -26,7 +26,7 @@ interrupted_triggers_stay_claimed = Mutant(
     (UnsettledTrigger,),
     (
         SourcePatch(
-            "system.recovery.apply_promises",
+            "system.recovery.apply_outboxes",
             "recovered = stores.recover(transaction, sessions.is_served)",
             "recovered = stores.recover(transaction, lambda _: False)",
         ),

@@ -30,7 +30,7 @@ ended_schedule_of_a_turn_is_kept = Mutant(
     (
         SourcePatch(
             "system.durable.stores",
-            "if schedule_id in promises.unscheduled:",
+            "if schedule_id in outbox.unscheduled:",
             "if not schedule_id:",
         ),
     ),
@@ -51,10 +51,10 @@ activities_precede_their_line = Mutant(
         SourcePatch(
             "system.agents.durable_tools",
             """
-            self._work.activities.append(PromisedActivity(key, action.name, given, task_id))
+            self._work.activities.append(OutboxActivity(key, action.name, given, task_id))
             """,
             """
-            self._work.activities.append(PromisedActivity(key, action.name, given, task_id))
+            self._work.activities.append(OutboxActivity(key, action.name, given, task_id))
             durable, session_id = self._durable, self._agent.session_id
             if durable.stores is not None and durable.state is not None:
                 from system.durable.activity import Intent

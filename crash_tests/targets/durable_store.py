@@ -35,9 +35,9 @@ from system.durable.activity_runner import ActivityRunner
 from system.durable.errors import StateDamaged, StateStopped
 from system.durable.open_state import open_state
 from system.durable.state import StateDatabase, Transaction
+from system.durable.state_outbox import StateOutbox
 from system.durable.stores import Recovered, Stores
 from system.durable.trigger import Claim, SessionStatus, TriggerStatus
-from system.durable.turn_promises import TurnPromises
 from system.errors import StorageError, StorageFull
 from system.ports import Host
 
@@ -97,7 +97,7 @@ class DurableStore(SystemTarget):
         self._number = 0
         self._seqs: Counter[str] = Counter()
         self._sessions = KnownSessions()
-        self._lines: dict[str, TurnPromises] = {}
+        self._lines: dict[str, StateOutbox] = {}
         self._claims: dict[str, Claim] = {}
         self._stale: list[Claim] = []
         self._open = False
@@ -147,8 +147,8 @@ class DurableStore(SystemTarget):
         self._open = True
 
     def _recover(self, transaction: Transaction) -> Recovered:
-        for promises in self._lines.values():
-            if self._stores.carry_out(transaction, promises):
+        for outbox in self._lines.values():
+            if self._stores.carry_out(transaction, outbox):
                 self.marks.reach(ACK_REDONE)
         for session in self._sessions.ended:
             self._stores.end_session(transaction, session)

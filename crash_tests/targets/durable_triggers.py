@@ -37,9 +37,9 @@ from system.durable.activity import Intent
 from system.durable.errors import FencedOff, UnknownTrigger
 from system.durable.seconds import reached_at
 from system.durable.state import Transaction
+from system.durable.state_outbox import StateOutbox
 from system.durable.task import Checkpoint, TaskStatus
 from system.durable.trigger import Claim, Emitted, TriggerSource, TriggerSpec
-from system.durable.turn_promises import TurnPromises
 from system.errors import StorageError
 
 KINDS: Final = ("plain", "skill", "memory", "immediate", "reminder")
@@ -205,18 +205,18 @@ class DurableTriggers(DurableStore):
         session = str(arguments["session"])
         claim = self._claims.get(session)
         self._seqs[session] += 1
-        promises = TurnPromises(session, self._seqs[session])
+        outbox = StateOutbox(session, self._seqs[session])
         state, now = self._shadow.state, self._now()
         if claim is not None:
-            promises = replace(promises, trigger_id=claim.trigger.id)
+            outbox = replace(outbox, trigger_id=claim.trigger.id)
             state = state.settled(self._shadow.name_of(claim.trigger.id), "handled", now)
-        promises, state = self._promised(arguments, promises, state, now)
+        outbox, state = self._outbox_of(arguments, outbox, state, now)
         # The line is durable from here on, also if the database fails.
-        self._lines[session] = promises
+        self._lines[session] = outbox
         self._claims.pop(session, None)
         self._shadow.begin(state, certain=True)
         try:
-            self._run(self._stores.apply_turn(self._state, promises))
+            self._run(self._stores.apply_turn(self._state, outbox))
         except StorageError as refused:
             self._refuse_line(refused, state)
             return "refused"
@@ -229,15 +229,15 @@ class DurableTriggers(DurableStore):
         self._open = False
         self._shadow.begin(state, certain=True)
 
-    def _promised(
-        self, arguments: Arguments, promises: TurnPromises, state: State, now: float
-    ) -> tuple[TurnPromises, State]:
-        session, kind = promises.session_id, str(arguments["emits"])
+    def _outbox_of(
+        self, arguments: Arguments, outbox: StateOutbox, state: State, now: float
+    ) -> tuple[StateOutbox, State]:
+        session, kind = outbox.session_id, str(arguments["emits"])
         if kind:
             name, spec, expected = self._new(kind, session, 0)
             fire_at = now + 1_000
             spec, expected = spec._replace(fire_at=fire_at), replace(expected, fire_at=fire_at)
-            promises = replace(promises, emitted=((name, spec),))
+            outbox = replace(outbox, emitted=((name, spec),))
             if state.holder(spec.key, now) is None:
                 state = state.emitted(name, expected, now)
         number = int(str(arguments["checkpoint"]))
@@ -248,30 +248,30 @@ class DurableTriggers(DurableStore):
                 f"task-{session}", session, 0 if task is None else task.last_seq, status,
                 [number], [("step", number)] * number,
             )  # fmt: skip
-            promises = replace(promises, checkpoints=(checkpoint,))
+            outbox = replace(outbox, checkpoints=(checkpoint,))
             state = state.checkpointed(checkpoint.task_id, session, status, number, now)
         for position in range(int(str(arguments["activity"]))):
             action = list(ACTIONS.values())[position]
             intent = Intent(
-                f"activity:{session}:{promises.seq}:{position}", action, {"to": session}, session
+                f"activity:{session}:{outbox.seq}:{position}", action, {"to": session}, session
             )
-            promises = replace(promises, intents=(*promises.intents, intent))
+            outbox = replace(outbox, intents=(*outbox.intents, intent))
             state = state.intended(intent.key, f'{{"to":"{session}"}}')
-        return promises, state
+        return outbox, state
 
     def _repeat(self, _arguments: Arguments) -> str:
         """Carry out the last line of each session again."""
-        for promises in self._lines.values():
-            carried = self._do(self._carrying_out(promises), self._shadow.state)
+        for outbox in self._lines.values():
+            carried = self._do(self._carrying_out(outbox), self._shadow.state)
             if carried is None:
                 return "refused"
             if carried:
-                raise InvalidState("a line was carried out twice", line=promises)
+                raise InvalidState("a line was carried out twice", line=outbox)
             self.marks.reach(LINE_NOT_REPEATED)
         return "repeated"
 
-    def _carrying_out(self, promises: TurnPromises) -> Callable[[Transaction], bool]:
-        return lambda transaction: self._stores.carry_out(transaction, promises)
+    def _carrying_out(self, outbox: StateOutbox) -> Callable[[Transaction], bool]:
+        return lambda transaction: self._stores.carry_out(transaction, outbox)
 
     # -- the other ends of a claim -------------------------------------------------------
 

@@ -33,7 +33,7 @@ def is_plausible(
     """Return whether ``runtime`` had a reason to raise ``refused``.
 
     ``taken`` are the names that were taken when the call began. Their agents may have ended
-    since, or may be promised and not created yet, so that the view contains neither. The
+    since, or may be spawned and not created yet, so that the view contains neither. The
     target checks when it quiesces that no name stays taken without an agent.
     """
     view = runtime.view()

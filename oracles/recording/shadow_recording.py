@@ -111,8 +111,8 @@ class ShadowRecording:
         """
         last = self._position if not asking else self.executions[asking].log_records[-1].position
         for execution_id, execution in self.executions.items():
-            is_promised = execution_id not in admitted and (not asking or execution_id == asking)
-            is_safe = is_promised or not execution.doubted
+            is_covered = execution_id not in admitted and (not asking or execution_id == asking)
+            is_safe = is_covered or not execution.doubted
             for log_record in execution.log_records:
                 if log_record.safety is Safety.WRITTEN and log_record.position <= last:
                     log_record.safety = Safety.DURABLE if is_safe else Safety.DOUBTFUL

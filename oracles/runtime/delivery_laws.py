@@ -1,6 +1,6 @@
 """The laws of delivery: each effect that a line requires in another log has arrived there.
 
-They implement the table "Promises" of ``docs/runtime.md``. Apply them after a recovery and
+They implement the table "The outbox" of ``docs/runtime.md``. Apply them after a recovery and
 when all work has settled; in a running system an effect may be on its way. ``session_state``
 ensures that no effect arrives twice.
 """
@@ -50,7 +50,7 @@ def check_delivered(snapshot: RootSnapshot) -> None:
 
 
 def check_watermarks(snapshot: RootSnapshot, checked: dict[str, int]) -> None:
-    """Require that the promises up to each watermark are kept; applies at any time.
+    """Require that the outboxes up to each watermark are dispatched; applies at any time.
 
     ``checked`` has the watermark of each log that was checked before, and is updated.
     """
@@ -62,17 +62,17 @@ def check_watermarks(snapshot: RootSnapshot, checked: dict[str, int]) -> None:
             if turn.seq <= before:
                 break
             if turn.seq <= state.dispatched:
-                _check_kept(snapshot, state, turn)
+                _check_dispatched(snapshot, state, turn)
         checked[state.path] = state.dispatched
 
 
-def _check_kept(snapshot: RootSnapshot, state: SessionState, turn: TurnRecord) -> None:
-    promises: list[tuple[str, str, MessageRecord | SpawnRecord | ControlRecord]] = [
+def _check_dispatched(snapshot: RootSnapshot, state: SessionState, turn: TurnRecord) -> None:
+    entries: list[tuple[str, str, MessageRecord | SpawnRecord | ControlRecord]] = [
         *((message.recipient, message.message_id, message) for message in turn.outbox),
         *((spawn.agent_id, spawn.bootstrap_id, spawn) for spawn in turn.spawned),
         *((control.target, control.control_id, control) for control in turn.controls),
     ]
-    for owner, key, promise in promises:
+    for owner, key, entry in entries:
         target = snapshot.state_of(owner)
         if target is None and snapshot.excused:
             continue
@@ -82,8 +82,8 @@ def _check_kept(snapshot: RootSnapshot, state: SessionState, turn: TurnRecord) -
             if key in target.enqueued or key in target.applied_controls:
                 continue
         raise PrematureWatermark(
-            "a turn says that a promise of an earlier line is kept, and it is not",
-            path=state.path, dispatched=state.dispatched, seq=turn.seq, promise=promise,
+            "a turn says that the outbox of an earlier line is dispatched, and it is not",
+            path=state.path, dispatched=state.dispatched, seq=turn.seq, entry=entry,
         )  # fmt: skip
 
 

@@ -135,8 +135,8 @@ class StartRecord(NamedTuple):
 class TurnRecord(NamedTuple):
     """A ``turn.complete`` line; ``start`` is None if the log lacks its ``turn.start``.
 
-    ``number`` is the number of turns committed before it. All promises of the lines up to
-    ``dispatched`` were kept before this line was written.
+    ``number`` is the number of turns committed before it. The outboxes of all lines up to
+    ``dispatched`` were dispatched before this line was written.
     """
 
     turn_id: str
@@ -166,7 +166,7 @@ class TurnRecord(NamedTuple):
 
     @property
     def demands_state(self) -> bool:
-        """Whether the line promises anything to ``state.db``."""
+        """Whether the line demands anything of ``state.db``."""
         return bool(
             self.trigger_id or self.reminders or self.cancelled or self.activities or self.tasks
             or self.emitted or self.scheduled or self.unscheduled

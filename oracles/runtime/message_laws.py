@@ -260,17 +260,17 @@ def _check_report(message: MessageRecord) -> None:
 
 
 def _check_activity(snapshot: RootSnapshot, state: SessionState, message: MessageRecord) -> None:
-    """Require that the activity of an outcome was promised by a turn of the agent."""
+    """Require that a turn of the agent has asked for the activity of an outcome."""
     del snapshot
     payload = message.payload if isinstance(message.payload, dict) else {}
     key = payload.get("activity_id")
-    promised = {each.key: each for turn in state.turns.values() for each in turn.activities}
-    if key not in promised:
+    requested = {each.key: each for turn in state.turns.values() for each in turn.activities}
+    if key not in requested:
         raise Phantom("an outcome was enqueued of an activity that no turn asked for", key=key)
     if (
         message.sender != RUNTIME
         or payload.keys() != _OUTCOME
-        or payload["action"] != promised[key].action
+        or payload["action"] != requested[key].action
         or payload["status"] not in ("DONE", "FAILED", "UNCERTAIN")
         or _OUTCOME_ID.fullmatch(message.message_id.removeprefix(key)) is None
     ):

@@ -69,7 +69,7 @@ class SessionState:
     of turn and place; ``bootstraps`` maps the bootstrap messages of children to their spawns.
     ``handled`` are the triggers that turns have settled, with the numbers of their lines.
     ``dispatched`` is the watermark: the number of the line up to which, according to a later
-    line, all promises are kept. ``segment_seq`` is the first line of the newest segment.
+    line, all outboxes are dispatched. ``segment_seq`` is the first line of the newest segment.
     """
 
     def __init__(self, path: str, log: ParsedLog) -> None:

@@ -60,7 +60,7 @@ def check_snapshot(state: StateBefore, data: Mapping[str, Any]) -> set[str]:
     expected = _members(state)
     actual = {name: data[name] for name in expected}
     actual["reminders"] = [reminder["reminder_id"] for reminder in data["reminders"]]
-    actual["promises"] = [promise["seq"] for promise in data["promises"]]
+    actual["promises"] = [entry["seq"] for entry in data["promises"]]
     wrong = [name for name, value in expected.items() if actual[name] != value]
     if wrong:
         raise WrongSnapshot(

@@ -30,7 +30,7 @@ class LostMessage(Violation):
 
 
 class PrematureWatermark(Violation):
-    """The watermark of a turn covers promises whose lines are missing in their logs."""
+    """The watermark of a turn covers outbox entries whose lines are missing in their logs."""
 
 
 class UnsettledTrigger(Violation):
@@ -38,7 +38,7 @@ class UnsettledTrigger(Violation):
 
 
 class TornLine(Violation):
-    """``state.db`` has a part of the promises of a line without the rest, or before the line."""
+    """``state.db`` has a part of the outbox of a line without the rest, or before the line."""
 
 
 class LostReport(Violation):

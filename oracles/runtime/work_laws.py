@@ -1,7 +1,7 @@
-"""The laws of ``state.db`` and the logs, whose lines promise its rows.
+"""The laws of ``state.db`` and the logs, whose lines demand its rows.
 
-All promises of a line are carried out in one transaction, and ``applied`` has the number of the
-last such line of each session. So at any time the rows show the promises of the lines up to that
+The outbox of a line is applied in one transaction, and ``applied`` has the number of the
+last such line of each session. So at any time the rows show the outboxes of the lines up to that
 number, and of no later line. A recovery carries out every line, and every row that has become
 FAILED, DEAD or UNCERTAIN is reported.
 """
@@ -173,8 +173,10 @@ def _statuses(
 def _check_activities(
     state: SessionState, turns: list[TurnRecord], applied: int, rows: Rows, ended: Collection[str]
 ) -> None:
-    promised = {each.key: each for turn in turns if turn.seq <= applied for each in turn.activities}
-    for key, each in promised.items():
+    requested = {
+        each.key: each for turn in turns if turn.seq <= applied for each in turn.activities
+    }
+    for key, each in requested.items():
         row = rows.activities.get(key)
         if row is None and key not in ended and not _is_reported_as_settled(state, key):
             raise LostAck("an activity of a line is not in the ledger", path=state.path, key=key)
@@ -183,7 +185,7 @@ def _check_activities(
         ):  # fmt: skip
             raise InvalidState("an activity differs from its line", expected=each, actual=row)
     for key, row in rows.activities.items():
-        if row["session_id"] == state.session_id and key not in promised:
+        if row["session_id"] == state.session_id and key not in requested:
             raise TornLine("an activity is in the ledger before its line", actual=row)
 
 

@@ -95,7 +95,7 @@ def explore_models(
 ) -> dict[str, Exploration]:
     """Explore under every persistence model; return the verdicts by model, strongest first.
 
-    The workload runs once, on a disk under ``posix``, which promises least.
+    The workload runs once, on a disk under ``posix``, which guarantees least.
     """
     models = tuple(MODELS.values())
     recorded = record(workload, models[-1], image or Image.empty(), root, limits)

@@ -228,7 +228,8 @@ def _notes(server: DiskServer, *, watched: bool) -> Iterator[str]:
         )
     if server.ranges:
         yield (
-            f"sync_file_range of {_listed(server.ranges)} counted as fdatasync, which promises more"
+            f"sync_file_range of {_listed(server.ranges)} counted as fdatasync, "
+            "which guarantees more"
         )
     for what, paths in server.refused.items():
         yield f"{what} are not modelled and were refused: {_listed(paths)}"

@@ -236,7 +236,7 @@ class CrashRunner:
             )  # fmt: skip
 
     def call(self, shown: Action | str, function: Callable[[T], R], argument: T) -> R:
-        """Call a function of the target whose return promises that its work survives.
+        """Call a function of the target whose return guarantees that its work survives.
 
         A recorder keeps the text of ``shown``.
         """

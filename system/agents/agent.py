@@ -31,7 +31,7 @@ class KnownTask(NamedTuple):
 class Agent:
     """One agent; ``history`` is the state computed from its log. USER has no session ``store``.
 
-    ``applied`` is the number of the last line whose promises ``state.db`` has. ``tasks`` are
+    ``applied`` is the number of the last line whose outbox ``state.db`` has. ``tasks`` are
     those that have not ended, by id: from the rows at the boot, and from later lines.
     """
 
@@ -72,7 +72,7 @@ class Agent:
         return bool(self.history.pending) and self.may_run
 
     def pass_applied(self, seq: int) -> None:
-        """Record that the promises of all lines up to ``seq`` are in ``state.db``."""
+        """Record that the outboxes of all lines up to ``seq`` are applied to ``state.db``."""
         self.applied = max(self.applied, seq)
 
     def pass_tasks(self, checkpoints: Sequence[TaskProgress]) -> None:

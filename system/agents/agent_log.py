@@ -1,8 +1,8 @@
 """The durable part of one agent: its event log and its session record.
 
 Every line of the agent's log is written here, one append after the other, and applied to the
-agent's history after that. Lines that other logs promise wait in a queue. All waiting lines are
-written with one barrier; if the disk refuses them, they stay in the queue.
+agent's history after that. Lines that the outboxes of other logs demand wait in a queue. All
+waiting lines are written with one barrier; if the disk refuses them, they stay in the queue.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class AgentLog:
 
     ``log`` is None until the agent is created, ``record`` while there is no session record.
     ``creation`` is set until the first lines are durable, ``queue`` has lines by key.
-    ``dispatched`` is the watermark: the number of the line up to which all promises are known to
-    be kept. ``stopped`` is the reason why nothing is written until the next boot, or is empty.
-    A ``foreign_record`` is of a newer version and is never replaced. ``lock`` is held during
-    an append.
+    ``dispatched`` is the watermark: the number of the line up to which all outboxes are known to be
+    dispatched. ``stopped`` is the reason why nothing is written until the next boot, or is empty. A
+    ``foreign_record`` is of a newer version and is never replaced. ``lock`` is held during an
+    append.
     """
 
     def __init__(

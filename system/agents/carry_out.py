@@ -1,6 +1,6 @@
-"""Carrying out the promises of turn lines to ``state.db``, in one transaction for each line.
+"""Carrying out what turn lines demand of ``state.db``, in one transaction for each line.
 
-A running system and pass 7 of a recovery compute the same promises from the same line.
+A running system and pass 7 of a recovery compute the same outbox from the same line.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from system.durable.activity import Intent
 from system.durable.producers import REMINDER
 from system.durable.seconds import SECOND_NS, seconds_of
 from system.durable.state import Transaction
+from system.durable.state_outbox import StateOutbox
 from system.durable.task import Checkpoint
 from system.durable.trigger import TriggerSpec
-from system.durable.turn_promises import TurnPromises
 from system.ports import Action, SideEffectClass
 
 
 async def carry_out_turn(
     orchestrator: Orchestrator, agent: Agent, turn: TurnComplete, seq: int
 ) -> None:
-    """Carry out the promises of the durable line ``seq`` of an agent, then perform its activities.
+    """Carry out the outbox of the durable line ``seq`` of an agent, then perform its activities.
 
-    If the disk refuses, the promises wait in memory, and the next boot carries them out at the
+    If the disk refuses, the outbox waits in memory, and the next boot carries it out at the
     latest.
     """
     durable = orchestrator.durable
-    promises = promises_of(durable.actions, agent, turn, seq)
+    outbox = state_outbox_of(durable.actions, agent, turn, seq)
     agent.pass_tasks(turn.work.tasks)
     if durable.stores is not None:
         for reminder_id in turn.cancelled:
@@ -39,9 +39,9 @@ async def carry_out_turn(
 
     def carry_out(transaction: Transaction) -> None:
         assert durable.stores is not None
-        durable.stores.carry_out(transaction, promises)
+        durable.stores.carry_out(transaction, outbox)
         transaction.after_commit(lambda: agent.pass_applied(seq))
-        keys = [intent.key for intent in promises.intents]
+        keys = [intent.key for intent in outbox.intents]
         transaction.after_commit(lambda: orchestrator.activities.begin(keys))
 
     await durable.settle(carry_out)
@@ -55,13 +55,13 @@ async def end_durable_work(orchestrator: Orchestrator, agent: Agent) -> None:
         await durable.settle(lambda each: stores.end_session(each, session_id))
 
 
-def promises_of(
+def state_outbox_of(
     actions: Mapping[str, Action], agent: Agent, turn: TurnComplete, seq: int
-) -> TurnPromises:
-    """Return the promises of a turn line to ``state.db``; ``actions`` are the known ones."""
+) -> StateOutbox:
+    """Return the outbox of a turn line for ``state.db``; ``actions`` are the known ones."""
     work, session_id = turn.work, agent.session_id
     reminders = [each for each in turn.reminders if each.reminder_id not in turn.cancelled]
-    return TurnPromises(
+    return StateOutbox(
         session_id,
         seq,
         turn.trigger_id,
@@ -104,7 +104,7 @@ def reminder_spec(reminder: Reminder, session_id: str) -> TriggerSpec:
 
 
 def _action(known: Action | None, name: str) -> Action:
-    """Return a promised action; an action that is not registered now is refused later."""
+    """Return the action of an entry; an action that is not registered now is refused later."""
     if known is None:
         return Action(
             name, SideEffectClass.IRREVERSIBLE, provider_dedup=False, timeout_ns=SECOND_NS

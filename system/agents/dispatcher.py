@@ -1,6 +1,6 @@
-"""Dispatch: keeping the promises of committed turns in the logs that they concern.
+"""Dispatch: writing the lines that the outboxes of committed turns demand in other logs.
 
-A promise becomes a line in the recipient's log, with an id that occurs once in that log. So
+An outbox entry becomes a line in the recipient's log, with an id that occurs once in that log. So
 dispatching it again, after a crash, changes nothing. A running system and recovery execute the
 same code.
 """
@@ -31,7 +31,7 @@ SNAPSHOT_LINES: Final = 512
 
 
 class Dispatcher:
-    """Queues the lines that promises demand, then writes them: ``enqueue_…``, ``dispatch``."""
+    """Queues the lines that outboxes demand, then writes them: ``enqueue_…``, ``dispatch``."""
 
     def __init__(self, orchestrator: Orchestrator, snapshot_lines: int = SNAPSHOT_LINES) -> None:
         self.orchestrator = orchestrator
@@ -41,15 +41,15 @@ class Dispatcher:
         self._due: dict[str, Agent] = {}
 
     async def dispatch_turn(self, agent: Agent, turn: TurnComplete) -> None:
-        """Dispatch all promises of a turn of ``agent``."""
+        """Dispatch the outbox of a turn of ``agent``."""
         if turn.demands_state:
             # Turns of one agent follow one another, so this is its last one.
-            seq = max(agent.history.promises)
+            seq = max(agent.history.outbox)
             await carry_out_turn(self.orchestrator, agent, turn, seq)
         self.enqueue_outbox(agent, turn.outbox)
         self.enqueue_notices(agent, [added.subscription_id for added in turn.subscribed])
         await self.dispatch()
-        self.pass_kept(agent)
+        self.pass_dispatched(agent)
 
     async def finish(self, agent: Agent) -> None:
         """Dispatch the consequences of an agent's end, which is in its log."""
@@ -83,23 +83,23 @@ class Dispatcher:
             await pool.close(agent)
         await agent.log.save(SessionState.TERMINATED, record.provider_state_blob)
 
-    # -- the promises that are kept ------------------------------------------------------
+    # -- the watermark -------------------------------------------------------------------
 
-    def pass_kept(self, agent: Agent) -> None:
-        """Move the agent's watermark past the lines whose promises are kept."""
+    def pass_dispatched(self, agent: Agent) -> None:
+        """Move the agent's watermark past the lines whose outbox is dispatched."""
         history = agent.history
-        history.drop_kept_promises()
-        unkept = [
+        history.drop_dispatched()
+        undispatched = [
             seq
-            for seq, turn in history.promises.items()
-            if not self._is_kept(turn.outbox) or (turn.demands_state and seq > agent.applied)
+            for seq, turn in history.outbox.items()
+            if not self._is_dispatched(turn.outbox) or (turn.demands_state and seq > agent.applied)
         ]
-        unkept += [
+        undispatched += [
             lost.seq for lost in history.unreachable.values() if not self._is_answered(lost.message)
         ]
-        agent.log.dispatched = min(unkept) - 1 if unkept else history.seq
+        agent.log.dispatched = min(undispatched) - 1 if undispatched else history.seq
 
-    def _is_kept(self, outbox: Outbox) -> bool:
+    def _is_dispatched(self, outbox: Outbox) -> bool:
         """Whether the logs of other agents have all lines that an outbox demands."""
         return (
             not outbox.foreign
@@ -147,7 +147,7 @@ class Dispatcher:
             self._due[agent.agent_id] = agent
 
     def enqueue_outbox(self, agent: Agent, outbox: Outbox) -> None:
-        """Queue the lines that a turn of ``agent`` promises to others."""
+        """Queue the lines that the outbox of a turn of ``agent`` demands."""
         assert not outbox.foreign
         for spawn in outbox.spawned:
             self._enqueue_child(agent, spawn)
@@ -157,16 +157,18 @@ class Dispatcher:
             self._enqueue_message(message)
 
     def redo_outbox(self, agent: Agent, outbox: Outbox, seq: int) -> None:
-        """Queue the missing lines that the turn in line ``seq`` promises.
+        """Queue the missing lines that the outbox of line ``seq`` demands.
 
-        The lines that a turn up to ``dispatched`` promises were all written once. So nothing is
+        Up to line ``dispatched``, all demanded lines were written once. So nothing is
         created again, and only lines that were lost to damage in an existing log are queued.
         """
-        is_kept = seq <= agent.history.dispatched
-        self.enqueue_outbox(agent, self._lost(outbox, agent.session_id, seq) if is_kept else outbox)
+        was_dispatched = seq <= agent.history.dispatched
+        self.enqueue_outbox(
+            agent, self._lost(outbox, agent.session_id, seq) if was_dispatched else outbox
+        )
 
     def _lost(self, outbox: Outbox, session_id: str, seq: int) -> Outbox:
-        """Return the promises of line ``seq`` of a session whose lines may be lost."""
+        """Return the outbox entries of line ``seq`` of a session whose lines may be lost."""
         return Outbox(
             tuple(
                 [each for each in outbox.messages if self._misses(each.recipient, session_id, seq)]
@@ -291,7 +293,7 @@ class Dispatcher:
         except UnknownAgent:
             await self._bounce(agent)
         except RuntimeRefused:
-            # It is stopped: the next boot dispatches the promise.
+            # It is stopped: the next boot dispatches the outbox.
             return
         else:
             if agent.agent_id == USER:

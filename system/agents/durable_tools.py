@@ -1,6 +1,6 @@
 """The tools whose effects go to ``state.db``: activities, tasks, triggers, schedules.
 
-Each call is checked here in full, so that the line that promises it can always be carried out.
+Each call is checked here in full, so that the line of the turn can always be carried out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from system.agents.turn_complete import TurnDraft
 from system.agents.turn_work import (
     EmittedTrigger,
     NewSchedule,
-    PromisedActivity,
+    OutboxActivity,
     TaskProgress,
     WorkDraft,
 )
@@ -61,7 +61,7 @@ class DurableTools:
     # -- activities ----------------------------------------------------------------------
 
     def perform(self, arguments: JsonObject) -> JsonObject:
-        """Promise an irreversible action, to be performed when the line of the turn is durable."""
+        """Enqueue an irreversible action, to be performed when the line of the turn is durable."""
         action = self._action(arguments)
         if action.side_effect is not SideEffectClass.IRREVERSIBLE:
             raise Refused(
@@ -73,11 +73,11 @@ class DurableTools:
         if task_id is not None:
             self._task(task_id)
         key = self._next_key(task_id)
-        self._work.activities.append(PromisedActivity(key, action.name, given, task_id))
+        self._work.activities.append(OutboxActivity(key, action.name, given, task_id))
         return {"activity_id": key}
 
     async def perform_now(self, arguments: JsonObject) -> JsonObject:
-        """Perform an action that may be repeated or undone; promise any other."""
+        """Perform an action that may be repeated or undone; enqueue any other."""
         action = self._action(arguments)
         if action.side_effect is SideEffectClass.IRREVERSIBLE:
             return self.perform(arguments)

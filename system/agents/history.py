@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 from system.agents import event
 from system.agents.message import UNANSWERED, USER, Message, MessageKind
-from system.agents.outbox import NO_PROMISES, Spawn, objects, strings
+from system.agents.outbox import EMPTY_OUTBOX, Spawn, objects, strings
 from system.agents.session_data import (
     LAST_TURNS,
     AgentData,
@@ -42,12 +42,12 @@ class History:
     in order, ``presentations`` the number of times that each was presented. ``senders`` are the
     agents that have sent it anything but a reply of the runtime. ``sources`` are the agents of
     which it has lines since the last snapshot. ``dispatched_of`` has, for each session, the
-    number of the line up to which all its promises have arrived here. ``open_turns`` have a
+    number of the line up to which its outboxes have all arrived here. ``open_turns`` have a
     ``turn.start`` and no end. ``exchanges`` are the completed turns since the last snapshot.
     ``seq`` is the number of the last line. ``dispatched`` is the watermark according to the log;
-    ``applied`` is the last line up to it with promises to ``state.db``. ``promises`` are the
-    turns with promises, by the number of their line, and ``unreachable`` the messages whose
-    senders get an error; ``drop_kept_promises`` removes from both. ``children`` are all promised
+    ``applied`` is the last line up to it with an outbox for ``state.db``. ``outbox`` are the
+    turns with outbox entries, by the number of their line, and ``unreachable`` the messages whose
+    senders get an error; ``drop_dispatched`` removes from both. ``children`` are all spawned
     children by session id; ``completed_children`` are the agents whose response has arrived.
     ``ended`` is empty while the agent lives. ``ignored`` counts lines of unknown events;
     ``last_ts`` is the time of the last line.
@@ -57,8 +57,8 @@ class History:
         "agent", "applied", "children", "completed_children", "controls", "dispatched",
         "dispatched_of",
         "ended", "enqueued", "exchanges", "from_user", "gated", "has_known_ids", "identity",
-        "ignored", "last_ts", "last_turns", "metadata", "open_turns",
-        "pending", "permits", "presentations", "promises", "recorded", "reminders", "retry_of",
+        "ignored", "last_ts", "last_turns", "metadata", "open_turns", "outbox",
+        "pending", "permits", "presentations", "recorded", "reminders", "retry_of",
         "senders", "seq", "session", "sources", "subscriptions", "termination_logged", "turn_count",
         "unreachable",
     )  # fmt: skip
@@ -82,7 +82,7 @@ class History:
         self.seq = 0
         self.dispatched = 0
         self.applied = 0
-        self.promises: dict[int, TurnComplete] = {}
+        self.outbox: dict[int, TurnComplete] = {}
         self.children: dict[str, Spawn] = {}
         self.recorded: list[RecordedTurn] = []
         self.retry_of: str | None = None
@@ -120,8 +120,8 @@ class History:
         begun = self.open_turns.pop(turn.turn_id, None)
         self.seq, self.last_ts, self.retry_of = seq, ts, None
         self.dispatched = max(self.dispatched, turn.dispatched)
-        if turn.outbox != NO_PROMISES or turn.demands_state:
-            self.promises[seq] = turn
+        if turn.outbox != EMPTY_OUTBOX or turn.demands_state:
+            self.outbox[seq] = turn
             self.children.update((spawn.session_id, spawn) for spawn in turn.outbox.spawned)
         self.turn_count += 1
         self.last_turns.append(turn.turn_id)
@@ -153,10 +153,10 @@ class History:
         for message_id in presented:
             self.presentations[message_id] = self.presentations.get(message_id, 0) + 1
 
-    def drop_kept_promises(self) -> None:
-        """Remove the promises of the lines up to ``dispatched``."""
-        for seq in [seq for seq in self.promises if seq <= self.dispatched]:
-            if self.promises.pop(seq).demands_state:
+    def drop_dispatched(self) -> None:
+        """Remove the outboxes of the lines up to ``dispatched``."""
+        for seq in [seq for seq in self.outbox if seq <= self.dispatched]:
+            if self.outbox.pop(seq).demands_state:
                 self.applied = max(self.applied, seq)
         for key in [key for key, lost in self.unreachable.items() if lost.seq <= self.dispatched]:
             del self.unreachable[key]
@@ -206,16 +206,16 @@ class History:
         reminders = [Reminder.from_data(reminder) for reminder in objects(data["reminders"])]
         self.reminders = {reminder.reminder_id: reminder for reminder in reminders}
         self.gated, self.permits = bool(data["gated"]), int(str(data["permits"]))
-        self._take_promises(data)
+        self._take_outbox(data)
 
-    def _take_promises(self, data: JsonObject) -> None:
-        """Take over the promises of a snapshot, and the ids that other logs have promised."""
+    def _take_outbox(self, data: JsonObject) -> None:
+        """Take over the outbox of a snapshot, and the watermarks of other logs."""
         children = [Spawn.from_data(spawn) for spawn in objects(data["children"])]
         self.children = {spawn.session_id: spawn for spawn in children}
         self.completed_children = set(strings(data["completed_children"]))
-        self.promises = {
-            int(str(promise["seq"])): TurnComplete.from_data(*objects([promise["turn"]]))
-            for promise in objects(data["promises"])
+        self.outbox = {
+            int(str(entry["seq"])): TurnComplete.from_data(*objects([entry["turn"]]))
+            for entry in objects(data["promises"])
         }
         unreachable = [Unreachable.from_data(lost) for lost in objects(data["unreachable"])]
         self.unreachable = {lost.message.message_id: lost for lost in unreachable}

@@ -1,7 +1,7 @@
-"""The outbox of a turn: the promises of the committed turn to other logs.
+"""The outbox of a turn: the lines that the committed turn demands in other logs.
 
-``dispatcher.py`` keeps them. Messages, children and controls are promised under ids, so that
-dispatching them again, after a crash, changes nothing.
+``dispatcher.py`` dispatches it. Messages, children and controls have ids, so that dispatching
+them again, after a crash, changes nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CONTROL_EVENTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Spawn:
-    """A promised child; ``bootstrap_id`` is the id of its first message."""
+    """An outbox entry: a child; ``bootstrap_id`` is the id of its first message."""
 
     agent_id: str
     session_id: str
@@ -53,7 +53,7 @@ class Spawn:
 
 
 class Control(NamedTuple):
-    """A promised line about the turns of a child; ``op`` is the name of the tool."""
+    """An outbox entry: a line about the turns of a child; ``op`` is the name of the tool."""
 
     control_id: str
     target: str
@@ -61,7 +61,7 @@ class Control(NamedTuple):
 
     @property
     def event(self) -> str:
-        """The event of the promised line."""
+        """The event of that line."""
         return _CONTROL_EVENTS[self.op]
 
     def data(self) -> JsonObject:
@@ -77,10 +77,10 @@ class Control(NamedTuple):
 
 
 class Outbox(NamedTuple):
-    """The promises of one turn.
+    """The entries of one turn for other logs.
 
-    ``foreign`` is the reason why this version cannot keep the promises, or is empty. If it is
-    set, nothing is dispatched, but ``spawned`` still names the promised sessions, so that
+    ``foreign`` is the reason why this version cannot dispatch the entries, or is empty. If it
+    is set, nothing is dispatched, but ``spawned`` still names the sessions of children, so that
     these are not regarded as orphans.
     """
 
@@ -91,7 +91,7 @@ class Outbox(NamedTuple):
 
     @classmethod
     def from_data(cls, data: JsonObject) -> Outbox:
-        """Decode the promises in the data of a ``turn.complete`` line."""
+        """Decode the outbox in the data of a ``turn.complete`` line."""
         spawned = objects(data.get("spawned"))
         try:
             if "spawned" not in data:
@@ -107,7 +107,7 @@ class Outbox(NamedTuple):
             return cls(spawned=tuple(named), foreign=repr(error))
 
 
-NO_PROMISES: Final = Outbox()
+EMPTY_OUTBOX: Final = Outbox()
 
 
 def objects(value: Json) -> list[JsonObject]:

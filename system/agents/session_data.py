@@ -130,9 +130,9 @@ def optional_text(value: Json) -> str | None:
     return None if value is None else str(value)
 
 
-def last_applied(promises: Mapping[int, TurnComplete], dispatched: int) -> int:
-    """Return the last line up to ``dispatched`` that promises anything to ``state.db``, or 0."""
-    durable = [seq for seq, turn in promises.items() if turn.demands_state]
+def last_applied(outbox: Mapping[int, TurnComplete], dispatched: int) -> int:
+    """Return the last line up to ``dispatched`` that demands anything of ``state.db``, or 0."""
+    durable = [seq for seq, turn in outbox.items() if turn.demands_state]
     return max((seq for seq in durable if seq <= dispatched), default=0)
 
 

@@ -1,7 +1,7 @@
 """Snapshots: a long log begins a new segment, between two turns of its agent.
 
 A snapshot keeps the ids of the lines that another log may still demand, and for each sender the
-number of the line up to which all its promises have arrived. Before that, ids that only the
+number of the line up to which its outboxes have all arrived. Before that, ids that only the
 operator can use again are moved to ``state.db``.
 """
 
@@ -77,7 +77,7 @@ class Snapshots:
         history, durable, seq = agent.history, self._orchestrator.durable, agent.log.durable_seq
         is_user = agent.agent_id == USER
         ids = history.enqueued - history.pending.keys() if is_user else set(history.from_user)
-        if not ids or last_applied(history.promises, seq) > agent.applied:
+        if not ids or last_applied(history.outbox, seq) > agent.applied:
             return frozenset()
 
         def move(transaction: Transaction) -> None:
@@ -114,7 +114,7 @@ class Snapshots:
     def _demanded_of(self, agent: Agent) -> Iterator[str]:
         """Yield the ids of lines in the agent's log that a log may demand at the next boot."""
         for source in self._orchestrator.agents.values():
-            for turn in source.history.promises.values():
+            for turn in source.history.outbox.values():
                 outbox = turn.outbox
                 yield from (message.message_id for message in outbox.messages)
                 yield from (f"{message.message_id}.error" for message in outbox.messages)

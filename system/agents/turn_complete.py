@@ -43,9 +43,9 @@ class TurnComplete:
 
     ``identity`` is the provider's name for the conversation; ``returned`` are messages that
     were pending, and not presented, when the turn ended the agent. ``dispatched`` is the
-    watermark at the commit: all promises of the lines of this log up to that number were kept.
+    watermark at the commit: the outboxes of this log's lines up to that number were dispatched.
     ``trigger_id`` is the trigger that the turn has handled, and so settles; ``work`` are its
-    other promises to ``state.db``. ``demands_state``: it promises anything to ``state.db``.
+    other demands on ``state.db``. ``demands_state``: it demands anything of ``state.db``.
     """
 
     turn_id: str
@@ -108,7 +108,7 @@ class TurnComplete:
     def from_data(cls, data: JsonObject) -> TurnComplete:
         """Decode the result of ``data``; raise ``KeyError`` or ``ValueError`` for other data.
 
-        Promises of another version raise no error: ``outbox.foreign`` describes them.
+        An outbox of another version raises no error: ``outbox.foreign`` describes them.
         """
         provider, metadata, trigger_id = data["provider"], data.get("metadata"), data["trigger_id"]
         by = provider if isinstance(provider, dict) else {}
@@ -141,7 +141,7 @@ class TurnDraft:
     """The effects of a turn that is under way; ``completion`` is the result of ``complete``.
 
     ``presented`` are the ids of the messages shown so far. ``spawned`` is by agent id.
-    ``trigger_id`` is the trigger that the turn handles. ``work`` are its other promises to
+    ``trigger_id`` is the trigger that the turn handles. ``work`` are its other demands on
     ``state.db``, None if it has called no tool for these.
     """
 

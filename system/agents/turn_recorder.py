@@ -121,7 +121,7 @@ class TurnRecorder:
 
     async def _complete(self, response: FrozenJson) -> None:
         self._is_open = False
-        self._recorder.promise(response)
+        self._recorder.append_response(response)
         if self._is_durable_at_once:
             with suppress(StorageError, OSError):
                 await self._recorder.barrier()

@@ -16,7 +16,7 @@ from system.durable.trigger import TriggerSpec
 from system.ports import Json, JsonObject
 
 
-class PromisedActivity(NamedTuple):
+class OutboxActivity(NamedTuple):
     """An irreversible action to be performed after the line; ``key`` is its idempotency key."""
 
     key: str
@@ -25,7 +25,7 @@ class PromisedActivity(NamedTuple):
     task_id: str | None = None
 
     @classmethod
-    def from_data(cls, data: JsonObject) -> PromisedActivity:
+    def from_data(cls, data: JsonObject) -> OutboxActivity:
         """Decode a member of a line; raise ``KeyError`` or ``ValueError`` for other data."""
         (arguments,) = objects([data["arguments"]])
         task_id = data["task_id"]
@@ -117,7 +117,7 @@ class TurnWork:
     A turn without work has the object ``NO_WORK``.
     """
 
-    activities: Sequence[PromisedActivity] = ()
+    activities: Sequence[OutboxActivity] = ()
     tasks: Sequence[TaskProgress] = ()
     emitted: Sequence[EmittedTrigger] = ()
     scheduled: Sequence[NewSchedule] = ()
@@ -139,7 +139,7 @@ class TurnWork:
         if _MEMBERS.isdisjoint(data):
             return NO_WORK
         return cls(
-            [PromisedActivity.from_data(item) for item in objects(data.get("activities"))],
+            [OutboxActivity.from_data(item) for item in objects(data.get("activities"))],
             [TaskProgress.from_data(item) for item in objects(data.get("tasks"))],
             [
                 EmittedTrigger(
@@ -169,7 +169,7 @@ NO_WORK = TurnWork()
 class WorkDraft:
     """The work of a turn that is under way; ``tasks`` is by id."""
 
-    activities: list[PromisedActivity] = field(default_factory=list)
+    activities: list[OutboxActivity] = field(default_factory=list)
     tasks: dict[str, TaskProgress] = field(default_factory=dict)
     emitted: list[EmittedTrigger] = field(default_factory=list)
     scheduled: list[NewSchedule] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""For each session, the number of the last line whose promises to ``state.db`` were carried out.
+"""For each session, the number of the last line whose outbox was applied to ``state.db``.
 
 The transaction that carries out a line begins with ``apply_line``, so carrying out a line again
 changes nothing.

@@ -15,11 +15,11 @@ from system.durable.errors import RowDamaged
 from system.durable.report import ReportStore
 from system.durable.schedule_store import ScheduleStore
 from system.durable.state import StateDatabase, Transaction
+from system.durable.state_outbox import StateOutbox
 from system.durable.task_store import TaskStore
 from system.durable.trigger import Sessions, Trigger
 from system.durable.trigger_queue import TriggerQueue
 from system.durable.trigger_store import TriggerStore
-from system.durable.turn_promises import TurnPromises
 from system.errors import RuntimeRefused
 from system.ports import Host
 
@@ -61,47 +61,47 @@ class Stores:
             most_attempts,
         )  # fmt: skip
 
-    async def apply_turn(self, state: StateDatabase, promises: TurnPromises) -> bool:
+    async def apply_turn(self, state: StateDatabase, outbox: StateOutbox) -> bool:
         """Carry out a durable line in one transaction; return False if that was done before.
 
         Raises the errors of the database; then the next boot carries it out.
         """
-        return await state.run(lambda transaction: self.carry_out(transaction, promises))
+        return await state.run(lambda transaction: self.carry_out(transaction, outbox))
 
-    def carry_out(self, transaction: Transaction, promises: TurnPromises) -> bool:
+    def carry_out(self, transaction: Transaction, outbox: StateOutbox) -> bool:
         """Carry out a durable line; return False, and change nothing, if that was done before.
 
         Its trigger is settled first, so that the turn can emit a successor with the same key.
-        A promise that can no longer be kept, because its session has ended or its row is
-        damaged, is dropped; the others are kept. Raises ``RowDamaged`` if the row of the session
+        An entry that can no longer be applied, because its session has ended or its row is
+        damaged, is dropped; the others are applied. Raises ``RowDamaged`` if the row of the session
         in ``applied`` is damaged.
         """
-        if not apply_line(transaction, promises.session_id, promises.seq):
+        if not apply_line(transaction, outbox.session_id, outbox.seq):
             return False
-        for keep in self._calls(transaction, promises):
+        for call in self._calls(transaction, outbox):
             with suppress(RowDamaged, RuntimeRefused):
-                transaction.part(keep)
+                transaction.part(call)
         return True
 
     def _calls(
-        self, transaction: Transaction, promises: TurnPromises
+        self, transaction: Transaction, outbox: StateOutbox
     ) -> Iterator[Callable[[], object]]:
-        """Yield the calls that keep the promises, in their order."""
-        if promises.trigger_id is not None:
-            yield partial(self.triggers.settle, transaction, promises.trigger_id)
-        for trigger_id in promises.superseded:
+        """Yield the calls that apply the entries, in their order."""
+        if outbox.trigger_id is not None:
+            yield partial(self.triggers.settle, transaction, outbox.trigger_id)
+        for trigger_id in outbox.superseded:
             yield partial(self.triggers.supersede, transaction, trigger_id)
-        for schedule_id in promises.unscheduled:
-            yield partial(self.schedules.delete_own, transaction, schedule_id, promises.session_id)
-        for trigger_id, spec in promises.emitted:
+        for schedule_id in outbox.unscheduled:
+            yield partial(self.schedules.delete_own, transaction, schedule_id, outbox.session_id)
+        for trigger_id, spec in outbox.emitted:
             yield partial(self.emitter.emit, transaction, spec, trigger_id)
-        for schedule_id, schedule in promises.scheduled:
-            if schedule_id in promises.unscheduled:
+        for schedule_id, schedule in outbox.scheduled:
+            if schedule_id in outbox.unscheduled:
                 continue
             yield partial(self.schedules.create, transaction, schedule, schedule_id)
-        for checkpoint in promises.checkpoints:
+        for checkpoint in outbox.checkpoints:
             yield partial(self.tasks.checkpoint, transaction, checkpoint)
-        for intent in promises.intents:
+        for intent in outbox.intents:
             yield partial(self.activities.intend, transaction, intent)
 
     def recover(
@@ -132,7 +132,7 @@ class Stores:
     def end_session(self, transaction: Transaction, session_id: str) -> None:
         """End the triggers, schedules and tasks of a session that has ended.
 
-        Its activities are still performed: they are promises of its turns.
+        Its activities are still performed: committed turns have asked for them.
         """
         self.triggers.end_session(transaction, session_id)
         self.tasks.end_session(transaction, session_id)

@@ -215,7 +215,7 @@ class Recorder:
         self._backend.end(execution)
         return execution.record(log_records)
 
-    def promise(self, final_response: object) -> None:
+    def append_response(self, final_response: object) -> None:
         """Do the same as ``complete``, for a caller that does not need the record."""
         if (execution := self._started()) is not None:
             with suppress(OSError, StorageError):

@@ -1,6 +1,6 @@
 """Sessions without ``agent.created``: orphans, children to be created, or losses.
 
-A crash during the creation of an agent leaves such a session. It is created if a turn has promised
+A crash during the creation of an agent leaves such a session. It is created if a turn has spawned
 it, and otherwise it is an orphan. Damage leaves such sessions too, and because of damage no agent
 that has existed may be deleted or created again, because its work was accepted. An agent that has
 existed is recognised by its record, its children, or the messages that it has sent.
@@ -23,9 +23,9 @@ class Verdict(Enum):
     """The decision on a session without ``agent.created``."""
 
     NAMED = auto()
-    """Its log is damaged; the promise supplies the missing data."""
+    """Its log is damaged; the outbox of its parent supplies the missing data."""
     UNCREATED = auto()
-    """It was promised; the missing lines are added to those that it has."""
+    """A turn has spawned it; the missing lines are added to those that it has."""
     LOST = auto()
     """It was an agent, and cannot be read; its files are kept."""
     ORPHAN = auto()
@@ -45,12 +45,12 @@ class SessionEvidence:
 class SessionIndex:
     """The sessions, senders and parents named in ``histories`` (by session id).
 
-    ``promised`` has the data of each promised child by session id. ``created`` are the children
-    whose parent's log says that the promise was kept.
+    ``spawned`` has the data of each spawned child by session id. ``created`` are the children
+    that, according to their parent's log, were created.
     """
 
     def __init__(self, histories: Mapping[str, History]) -> None:
-        self.promised = {
+        self.spawned = {
             spawn.session_id: AgentData(
                 spawn.agent_id, spawn.name, session_id, spawn.instructions, None
             )
@@ -60,11 +60,11 @@ class SessionIndex:
         undispatched = {
             spawn.session_id
             for history in histories.values()
-            for seq, turn in history.promises.items()
+            for seq, turn in history.outbox.items()
             if seq > history.dispatched
             for spawn in turn.outbox.spawned
         }
-        self.created = self.promised.keys() - undispatched
+        self.created = self.spawned.keys() - undispatched
         self.senders = {sender for history in histories.values() for sender in history.senders}
         self._parents = {
             history.agent.parent_session_id
@@ -74,30 +74,30 @@ class SessionIndex:
 
     def verdict_on(self, session_id: str, evidence: SessionEvidence) -> Verdict:
         """Decide on one session that has no ``agent.created``."""
-        promised = self.promised.get(session_id)
+        spawned = self.spawned.get(session_id)
         has_session = evidence.history.session is not None
-        if promised is not None and evidence.log_is_damaged and has_session:
+        if spawned is not None and evidence.log_is_damaged and has_session:
             return Verdict.NAMED
         # A record is replaced atomically, so no crash damages one.
         if evidence.log_is_damaged or evidence.record_is_damaged:
             return Verdict.LOST
-        if self._has_acted(session_id, promised) or _was_used(evidence.record, promised):
+        if self._has_acted(session_id, spawned) or _was_used(evidence.record, spawned):
             return Verdict.LOST
-        return Verdict.ORPHAN if promised is None else Verdict.UNCREATED
+        return Verdict.ORPHAN if spawned is None else Verdict.UNCREATED
 
-    def _has_acted(self, session_id: str, promised: AgentData | None) -> bool:
+    def _has_acted(self, session_id: str, spawned: AgentData | None) -> bool:
         return (
             session_id in self._parents
             or session_id in self.created
-            or (promised is not None and promised.agent_id in self.senders)
+            or (spawned is not None and spawned.agent_id in self.senders)
         )
 
 
-def _was_used(record: SessionRecord | None, promised: AgentData | None) -> bool:
+def _was_used(record: SessionRecord | None, spawned: AgentData | None) -> bool:
     """Whether a record differs from that of a new agent."""
     if record is None:
         return False
-    if promised is not None:
+    if spawned is not None:
         # A child has no conversation before its first turn.
         return bool(record.provider_state_blob) or record.state is not SessionState.SUSPENDED
     turns = ProviderState.of_encoded(record.provider_state_blob).turns

@@ -20,10 +20,10 @@ def place_agents(recovery: RootRecovery) -> None:
     user = orchestrator.new_agent(USER, USER_SESSION, recovery.histories.pop(USER_SESSION))
     user.log.log = recovery.logs[USER_SESSION]
     index = SessionIndex({USER_SESSION: user.history, **recovery.histories})
-    for session_id in index.promised:
+    for session_id in index.spawned:
         if session_id in recovery.histories or session_id in orchestrator.unserved:
             continue
-        if not orchestrator.is_collected(index.promised[session_id].agent_id):
+        if not orchestrator.is_collected(index.spawned[session_id].agent_id):
             _judge_missing(recovery, session_id, index)
     for session_id, history in list(recovery.histories.items()):
         if history.agent is None:
@@ -72,7 +72,7 @@ def _judge(recovery: RootRecovery, session_id: str, history: History, index: Ses
     )
     verdict = index.verdict_on(session_id, evidence)
     if verdict is Verdict.NAMED:
-        history.agent = index.promised[session_id]
+        history.agent = index.spawned[session_id]
         return
     del recovery.histories[session_id]
     recovery.records.pop(session_id, None)
@@ -87,7 +87,7 @@ def _judge(recovery: RootRecovery, session_id: str, history: History, index: Ses
 
 
 def _judge_missing(recovery: RootRecovery, session_id: str, index: SessionIndex) -> None:
-    """Decide on a promised session without a directory: it is created later, or lost."""
+    """Decide on a spawned session without a directory: it is created later, or lost."""
     nothing = SessionEvidence(History(), log_is_damaged=False, record=None, record_is_damaged=False)
     if index.verdict_on(session_id, nothing) is Verdict.LOST:
         recovery.orchestrator.lost.add(session_id)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from system.agents.provider_state import ProviderState
 from system.durable.ended import is_ended_conversation
 from system.ports import ProviderError
-from system.recovery.dispatch_promises import count_due
+from system.recovery.dispatch_outboxes import count_due
 from system.recovery.root_recovery import RootRecovery
 
 
@@ -17,7 +17,7 @@ async def publish_report(recovery: RootRecovery) -> None:
     report.sessions = len(agents) - 1
     report.living = sum(agent.alive for agent in agents) - 1
     report.undispatched = count_due(recovery)
-    # The empty directory of a child that a turn promised was removed, and created again.
+    # The empty directory of a child that a turn spawned was removed, and created again.
     created = {agent.session_id for agent in agents}
     report.orphans = [orphan for orphan in report.orphans if orphan not in created]
     if recovery.orchestrator.unserved:

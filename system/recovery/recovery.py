@@ -15,8 +15,8 @@ from typing import Final, TypeAlias
 
 from system.agents.dispatcher import Dispatcher
 from system.recovery.apply_logs import apply_logs
-from system.recovery.apply_promises import apply_promises
-from system.recovery.dispatch_promises import dispatch_promises
+from system.recovery.apply_outboxes import apply_outboxes
+from system.recovery.dispatch_outboxes import dispatch_outboxes
 from system.recovery.lock_root import lock_root
 from system.recovery.notify_agents import notify_agents
 from system.recovery.open_logs import open_logs
@@ -35,8 +35,8 @@ PASSES: Final[Sequence[Pass]] = (
     open_logs,
     apply_logs,
     place_agents,
-    dispatch_promises,
-    apply_promises,
+    dispatch_outboxes,
+    apply_outboxes,
     suspend_sessions,
     notify_agents,
     publish_report,

@@ -24,13 +24,13 @@ class RecoveryReport:
     ``swept`` are temporary files that were removed. ``fallbacks`` are sessions whose newest
     snapshot was damaged, so that the segment before it was read. ``suspended`` are sessions
     whose record had the state ACTIVE. ``ended`` are agents whose interrupted end was finished.
-    ``redone`` counts the missing lines that promises demanded in other logs, ``undispatched``
+    ``redone`` counts the missing lines that outboxes demanded in other logs, ``undispatched``
     those of them that the disk has refused so far. ``lost_turns`` are the turns that a crash
     interrupted, by agent. ``leaks`` are conversations that a provider keeps for no known
     session, each as ``provider: identity``. ``recording`` is the report of the write-ahead log
     of executions; ``incomplete`` are executions that had not ended. ``collected`` counts the
     agents whose directories were removed by this boot, and since then; ``archived_bytes`` counts
-    the bytes archived since then. ``carried_out`` counts the lines whose promises ``state.db``
+    the bytes archived since then. ``carried_out`` counts the lines whose outbox ``state.db``
     did not have, ``reclaimed`` are triggers whose turns the crash had interrupted, ``resumed``
     the RESUME triggers. ``damaged_rows`` of ``state.db`` are left unchanged; ``unfed`` are
     sessions that cannot be used and for which work waits in ``state.db``.

@@ -29,7 +29,7 @@ def recovery_text(report: RecoveryReport) -> Iterator[str]:
         f"lines={report.lines}"
     )
     counted = (
-        ("promised lines that were missing in other logs", report.redone),
+        ("outbox lines that were missing in other logs", report.redone),
         ("of them refused by the disk so far", report.undispatched),
         ("conversations that had been open, suspended", len(report.suspended)),
         ("turns that were under way, to be run again", sum(map(len, report.lost_turns.values()))),
@@ -39,7 +39,7 @@ def recovery_text(report: RecoveryReport) -> Iterator[str]:
         ("sessions that never became agents, removed", len(report.orphans)),
         ("temporary files, removed", len(report.swept)),
         ("directories of agents whose end is recorded, removed", report.collected),
-        ("turns whose promises to state.db were carried out", report.carried_out),
+        ("turns whose outbox was applied to state.db", report.carried_out),
         ("triggers whose turns were interrupted", len(report.reclaimed)),
         ("tasks that are resumed", len(report.resumed)),
         ("executions that had not ended", len(report.incomplete)),

@@ -77,7 +77,7 @@ def created(name: str) -> Events:
 
 def of_ada() -> Events:
     children: list[Json] = [spawn("Dan"), spawn("Eve"), spawn("Finn")]
-    promised: list[Json] = [spawn("Bob"), spawn("Cleo")]
+    spawned: list[Json] = [spawn("Bob"), spawn("Cleo")]
     outbox: list[Json] = [
         message("to the operator", ADA, "USER", payload="hello"),
         message("to Dan", ADA, DAN, payload="hello, Dan"),
@@ -91,7 +91,7 @@ def of_ada() -> Events:
         enqueued("two", "USER", ADA, payload=2),
         started("second turn", "two"),
         completed(
-            "second turn", "two", spawned=promised, outbox=outbox,
+            "second turn", "two", spawned=spawned, outbox=outbox,
             controls=[{"control_id": "gate of Dan", "target": DAN, "op": "gate"}],
             subscribed=[{"subscription_id": "end of Eve", "target": EVE}],
         ),

@@ -131,14 +131,14 @@ PASSES: Final[Mapping[str, Sequence[Piece]]] = {
         ("remove its directory", "Unlink directory", ("SessionStore.remove",)),
         ("fsync of the directory of all", DIRECTORY, ("SessionStore.remove",)),
     ),
-    "dispatch_promises": (
+    "dispatch_outboxes": (
         *within("a creation", CREATION),
         *within("the outbox", LINE, "AgentLog.write_queue"),
         *within("a missing", RECORD, "_write_record"),
         *within("an end", LINE, "_repair", "AgentLog.commit"),
         *within("an end", RECORD, "retire"),
     ),
-    "apply_promises": (),
+    "apply_outboxes": (),
     "suspend_sessions": RECORD,
     "notify_agents": LINE,
     "publish_report": (),

@@ -57,7 +57,7 @@ COMMITS = {
     "an emission": "Runtime.emit",
     "a route": "Routing._route",
     "a claim": "claimed_trigger",
-    "the promises of a line": "carry_out_turn",
+    "the outbox of a line": "carry_out_turn",
     "an attempt, and its outcome": "ActivityRunner.perform",
     "the intent of a program": "ActivityCalls.perform",
     "a decision": "ActivityCalls.resolve",
@@ -65,7 +65,7 @@ COMMITS = {
 """Functions among the callers of a commit."""
 BOOT_COMMITS = {
     "the log of SQLite": "_renew_log",
-    "the promises of lines, claims and activities": "apply_promises",
+    "the outbox of lines, claims and activities": "apply_outboxes",
     "reports, and RESUME": "notify_agents",
 }
 

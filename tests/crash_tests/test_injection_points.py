@@ -176,8 +176,8 @@ def test_crash_after_the_answer_is_logged_and_before_the_reply_is_there_delivers
         ada, bob = stage.named("Ada"), stage.named("Bob")
         assert (bob.turns, bob.pending) == (2, ())
         assert (ada.turns, len(ada.pending)) == (1, 1)
-        (promised,) = stage.data(bob.session_id, "turn.complete")[-1]["outbox"]
-        assert stage.data(ada.session_id, "message.enqueued")[-1] == promised
+        (sent,) = stage.data(bob.session_id, "turn.complete")[-1]["outbox"]
+        assert stage.data(ada.session_id, "message.enqueued")[-1] == sent
         assert stage.runtime.report.redone == 1
 
         stage.start()

@@ -41,7 +41,7 @@ CHEAP_BUGS_OF_RECORDING = {"I7", "I8", "I8-replayable", "I14"}
 
 LONG = {"runtime", "durable"}
 IN_THE_GATE = {"R4", "R12", "R15"}
-"""Bugs of the whole runtime that the gate searches: deliveries, promises, conversations."""
+"""Bugs of the whole runtime that the gate searches: deliveries, outboxes, conversations."""
 
 
 def _searched(tag: str) -> Any:

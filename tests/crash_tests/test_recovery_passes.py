@@ -8,7 +8,7 @@ from system.storage.framing import Framing
 from tests.crash_tests.recovery_crashes import PASS_NAMES, Crashes
 from tests.crash_tests.sub_steps import PASSES, must_be_tried, of
 
-READERS = ("apply_promises", "publish_report")
+READERS = ("apply_outboxes", "publish_report")
 """Passes that write nothing in a root without a database."""
 
 

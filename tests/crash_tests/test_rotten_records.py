@@ -12,7 +12,7 @@ from tests.registry import REGISTRY
 
 ROT = "read */session.json rot:0"
 NOT_WRITTEN = SourcePatch(
-    "system.recovery.dispatch_promises",
+    "system.recovery.dispatch_outboxes",
     "await recovery.host.workers.run(lambda: recovery.store.replace(record))",
     "",
 )

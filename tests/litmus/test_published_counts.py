@@ -126,7 +126,7 @@ def test_prefix_append_on_ext4_leaves_the_seven_of_ferrite_and_two_more() -> Non
     That makes 1 + 2 + 3 + 3 outcomes for the sizes 2509, 2522, 4096 and 5022. Ferrite counts
     7, because its new block waits for every earlier write of the file. Kernels since 5.3 flush
     only the allocated range (``ext4_jbd2_inode_add_write``), so the tail below it may be
-    missing. The model makes the weaker promise.
+    missing. The model gives the weaker guarantee.
     """
     found = outcomes(ORDERED_BLOCKS, _a2509, _prefix_append, anywhere=True)
     assert "f=A2509,013" in found

@@ -161,34 +161,34 @@ def _passing_through(ordering: Ordering, number: int) -> set[int]:
 
 
 def _asked_for(ordering: Ordering, sync: Sync, passing: set[int]) -> int:
-    """Return the pieces that the model promises for a sync, without their predecessors."""
+    """Return the pieces that the model guarantees for a sync, without their predecessors."""
     wanted = 0
     everything = ordering.model.coverage is Coverage.EVERYTHING and not sync.data_only
     for index, micro in enumerate(ordering.micros):
         own = micro.number == sync.inode
         match micro:
             case CreateInode() | WriteBlock() | ZeroTail() | FreeBlocks():
-                promised = own
+                guaranteed = own
             case SetSize(grows=grows):
-                promised = own or (everything and not grows)
+                guaranteed = own or (everything and not grows)
             case ChangeAttributes():
-                promised = everything or (own and not sync.data_only)
+                guaranteed = everything or (own and not sync.data_only)
             case LinkName() | MoveName():
-                promised = everything or _is_of(micro, sync.inode, ordering.model)
+                guaranteed = everything or _is_of(micro, sync.inode, ordering.model)
                 if own and _syncs_name(ordering, micro, sync):
-                    promised = True
+                    guaranteed = True
                     if index not in passing:
                         wanted |= _path_to(ordering, micro)
             case ForgetName():
-                promised = own and _syncs_name(ordering, micro, sync)
+                guaranteed = own and _syncs_name(ordering, micro, sync)
             case UnlinkName():
-                promised = everything or _is_removal_of(micro, sync.inode, ordering)
+                guaranteed = everything or _is_removal_of(micro, sync.inode, ordering)
                 leaves = micro.moved_to or index in passing
                 if own and leaves and _syncs_name(ordering, micro, sync):
-                    promised = True
+                    guaranteed = True
             case _:
                 assert_never(micro)
-        wanted |= promised << index
+        wanted |= guaranteed << index
     return wanted
 
 

@@ -1,11 +1,11 @@
-"""Persistence models: the promises of file systems about a power cut, as data.
+"""Persistence models: the guarantees of file systems about a power cut, as data.
 
 ``pieces.py`` cuts operations by the units of a model, ``ordering.py`` derives the relation
 "must survive before" from it, ``barrier.py`` the pieces that a sync covers. The data come
 from crash images of Linux 6.18 (``docs/disk.md`` lists them), [ALICE] Pillai et al., OSDI'14
 (table 1 and the appendix on file-system properties), [Ferrite] Bornholt et al., ASPLOS'16,
-and the kernel's ``Documentation/filesystems/ext4``. Where two sources disagree, a model makes
-the weaker promise.
+and the kernel's ``Documentation/filesystems/ext4``. Where two sources disagree, a model gives
+the weaker guarantee.
 
 The models form a lattice: every state that is legal under a stronger model is legal under
 a weaker one. ``scc`` < ``ext4-journal`` < ``ext4`` < ``ext4-ordered`` < ``ext4-writeback`` <
@@ -100,7 +100,7 @@ class SyncedNames(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PersistenceModel:
-    """One file system's promises about a power cut.
+    """One file system's guarantees about a power cut.
 
     ``unit_bytes``
         the unit in which an overwrite reaches the platter completely or not at all, in

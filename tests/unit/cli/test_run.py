@@ -83,7 +83,7 @@ def test_colour_and_progress_are_for_terminals_only() -> None:
     assert "\r" not in result.output
 
 
-def test_json_has_the_promised_members() -> None:
+def test_json_has_the_documented_members() -> None:
     found = json_of(powercut("run", *SMALL, *ALONE, "--json", "-"))
     assert shape_of(found, SHAPE) == SHAPE
     assert found["schema"] == 1

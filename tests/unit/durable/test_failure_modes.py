@@ -14,10 +14,10 @@ from system.durable.activity import Decision, Intent
 from system.durable.errors import BadTrigger, FencedOff, KeyOfAnotherSource, StateStopped
 from system.durable.retention import remove_settled
 from system.durable.state import Transaction
+from system.durable.state_outbox import StateOutbox
 from system.durable.stores import Recovered
 from system.durable.task import TASKS, Checkpoint, TaskStatus
 from system.durable.trigger import TRIGGERS, TriggerSource, TriggerSpec
-from system.durable.turn_promises import TurnPromises
 from system.ports import Performed
 from tests.unit.durable.durable_bench import Bench
 from tests.unit.durable.test_activity_runner import ActionProvider, performed
@@ -233,19 +233,19 @@ def test_phase_3_a_route_is_durable_and_counts_no_attempt(bench: Bench, crash: C
 
 @CRASHES
 def test_phase_4_a_turn_and_its_activities_are_durable_together(bench: Bench, crash: Crash) -> None:
-    promises = TurnPromises(
+    outbox = StateOutbox(
         "s", 1, bench.emit(), emitted=(("next", TriggerSpec("IMMEDIATE", session_id="s")),),
         checkpoints=(Checkpoint("t", "s", 0, TaskStatus.ACTIVE, [], [("step", 1)]),),
         intents=(Intent(KEY, DUMB, {"to": "Anna"}, "s"),),
     )  # fmt: skip
-    bench.claim(promises.trigger_id or "")
+    bench.claim(outbox.trigger_id or "")
     bench.fail("fsync *state.db-wal #1 EIO:ext4")
     with pytest.raises(StateStopped, match="repair the disk"):
-        bench.do(bench.stores.carry_out, promises)
+        bench.do(bench.stores.carry_out, outbox)
     crash(bench)
     lost = crash is Bench.cut_power
     assert statuses(bench) == (["CLAIMED"] if lost else ["DONE", "PENDING"])
-    assert bench.do(bench.stores.carry_out, promises) is lost
+    assert bench.do(bench.stores.carry_out, outbox) is lost
     assert recovered(bench).to_perform == (KEY,)
     task = bench.do(TASKS.read, "t")
     assert task is not None

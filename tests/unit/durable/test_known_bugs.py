@@ -10,10 +10,10 @@ from system.durable.activity import Intent
 from system.durable.errors import FencedOff, StateStopped
 from system.durable.retention import remove_settled
 from system.durable.state import Transaction
+from system.durable.state_outbox import StateOutbox
 from system.durable.stores import Recovered
 from system.durable.task import TASKS, TaskStatus
 from system.durable.trigger import TriggerSpec
-from system.durable.turn_promises import TurnPromises
 from system.ports import Action, Performed
 from tests.unit.durable.durable_bench import Bench
 from tests.unit.durable.test_activity_runner import ActionProvider, performed
@@ -71,13 +71,13 @@ def test_c4_a_message_is_settled_with_what_its_turn_emits(bench: Bench) -> None:
     message = bench.emit("message:web:1", "MESSAGE")
     bench.claim(message)
     next_one = ("next", TriggerSpec("IMMEDIATE", session_id="s"))
-    promises = TurnPromises("s", 1, message, emitted=(next_one,))
+    outbox = StateOutbox("s", 1, message, emitted=(next_one,))
     bench.fail("fsync *state.db-wal #1 EIO:ext4")
     with pytest.raises(StateStopped):
-        bench.do(bench.stores.carry_out, promises)
+        bench.do(bench.stores.carry_out, outbox)
     bench.cut_power()
     assert (bench.row(message).status, count(bench, "triggers")) == ("CLAIMED", 1)
-    assert bench.do(bench.stores.carry_out, promises)
+    assert bench.do(bench.stores.carry_out, outbox)
     restarted(bench)
     assert [bench.row(each).status for each in (message, "next")] == ["DONE", "PENDING"]
 

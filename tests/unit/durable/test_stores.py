@@ -1,4 +1,4 @@
-"""The promises of a turn line, in one transaction; and what a boot does with the rows."""
+"""The outbox of a turn line, applied in one transaction; and what a boot does with the rows."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import pytest
 from system.durable.activity import Intent
 from system.durable.errors import StateStopped
 from system.durable.state import Transaction
+from system.durable.state_outbox import StateOutbox
 from system.durable.task import TASKS, Checkpoint, TaskStatus
 from system.durable.trigger import SessionStatus, TriggerSpec, TriggerStatus
-from system.durable.turn_promises import TurnPromises
 from tests.unit.durable.durable_bench import Bench
 from tests.unit.durable.test_activity_store import DEDUP, DUMB, read
 
 KEY = "activity:s:turn:0"
 
 
-def promised(bench: Bench) -> TurnPromises:
+def outbox_of_turn(bench: Bench) -> StateOutbox:
     """Return the line of a turn that handles a trigger, and continues its task."""
     handled = bench.emit("resume:t", "RESUME")
     cancelled = bench.emit("reminder:r", "SCHEDULED", fire_at=3e9)
     bench.claim(handled)
-    return TurnPromises(
+    return StateOutbox(
         "s", 7, handled, (cancelled, "unknown"),
         (("next", TriggerSpec("RESUME", session_id="s", key="resume:t")),),
         checkpoints=(Checkpoint("t", "s", 0, TaskStatus.ACTIVE, [], [("step", 1)]),),
@@ -29,8 +29,8 @@ def promised(bench: Bench) -> TurnPromises:
     )  # fmt: skip
 
 
-def check_kept(bench: Bench, promises: TurnPromises) -> None:
-    ids = (promises.trigger_id or "", promises.superseded[0], "next")
+def check_applied(bench: Bench, outbox: StateOutbox) -> None:
+    ids = (outbox.trigger_id or "", outbox.superseded[0], "next")
     assert [bench.row(each).status for each in ids] == ["DONE", "DONE", "PENDING"]
     task = bench.do(TASKS.read, "t")
     assert task is not None
@@ -39,37 +39,37 @@ def check_kept(bench: Bench, promises: TurnPromises) -> None:
 
 
 def test_a_line_is_carried_out_as_a_whole_and_once(bench: Bench) -> None:
-    promises = promised(bench)
-    assert bench.world.loop.run_until_complete(bench.stores.apply_turn(bench.state, promises))
+    outbox = outbox_of_turn(bench)
+    assert bench.world.loop.run_until_complete(bench.stores.apply_turn(bench.state, outbox))
     bench.cut_power()
-    check_kept(bench, promises)
-    assert not bench.do(bench.stores.carry_out, promises)
-    check_kept(bench, promises)
+    check_applied(bench, outbox)
+    assert not bench.do(bench.stores.carry_out, outbox)
+    check_applied(bench, outbox)
 
 
 def test_a_line_that_the_database_has_refused_is_carried_out_by_the_next_boot(
     bench: Bench,
 ) -> None:
-    promises = promised(bench)
+    outbox = outbox_of_turn(bench)
     bench.fail("write *state.db-wal #1 EIO")
     with pytest.raises(StateStopped):
-        bench.world.loop.run_until_complete(bench.stores.apply_turn(bench.state, promises))
+        bench.world.loop.run_until_complete(bench.stores.apply_turn(bench.state, outbox))
     bench.kill()
-    assert bench.row(promises.trigger_id or "").status is TriggerStatus.CLAIMED
-    assert bench.do(bench.stores.carry_out, promises)
-    check_kept(bench, promises)
+    assert bench.row(outbox.trigger_id or "").status is TriggerStatus.CLAIMED
+    assert bench.do(bench.stores.carry_out, outbox)
+    check_applied(bench, outbox)
 
 
 def test_a_trigger_for_a_session_that_has_ended_is_dropped(bench: Bench) -> None:
-    promises = promised(bench)
+    outbox = outbox_of_turn(bench)
     bench.sessions.states["s"] = SessionStatus.ENDED
-    assert bench.do(bench.stores.carry_out, promises)
+    assert bench.do(bench.stores.carry_out, outbox)
     assert bench.do(Transaction.execute, "SELECT count(*) FROM triggers") == [(2,)]
 
 
-def test_a_line_without_promises_is_noted(bench: Bench) -> None:
-    assert bench.do(bench.stores.carry_out, TurnPromises("s", 1))
-    assert not bench.do(bench.stores.carry_out, TurnPromises("s", 1))
+def test_a_line_with_an_empty_outbox_is_recorded_as_applied(bench: Bench) -> None:
+    assert bench.do(bench.stores.carry_out, StateOutbox("s", 1))
+    assert not bench.do(bench.stores.carry_out, StateOutbox("s", 1))
 
 
 def test_a_boot_reports_what_it_has_found(bench: Bench) -> None:

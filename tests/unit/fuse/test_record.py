@@ -183,7 +183,7 @@ def test_a_synced_range_counts_as_a_barrier_and_is_named(tmp_path: Path) -> None
     script.write_text(RANGES, encoding="ascii")
     recording = recorded(tmp_path, f"{sys.executable} {script}")
     assert operations(recording) == ["Create /f", "Write /f", "Sync /f"]
-    assert recording.notes == ("sync_file_range of /f counted as fdatasync, which promises more",)
+    assert recording.notes == ("sync_file_range of /f counted as fdatasync, which guarantees more",)
 
 
 def test_a_recording_is_read_under_every_model(tmp_path: Path) -> None:

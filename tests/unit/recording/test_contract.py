@@ -89,12 +89,12 @@ CALLS: Mapping[str, Callable[[Recorder], object]] = {
     "complete": lambda recorder: recorder.complete(FAILURE),
     "finalize": lambda recorder: run(recorder.finalize(FAILURE)),
     "end": lambda recorder: run(recorder.end(FAILURE)),
-    "promise": lambda recorder: recorder.promise(FAILURE),
+    "append_response": lambda recorder: recorder.append_response(FAILURE),
 }
 
 
 @pytest.mark.parametrize(
-    ("column", "earlier"), [(1, ()), (2, ("start",)), (3, ("start", "promise"))]
+    ("column", "earlier"), [(1, ()), (2, ("start",)), (3, ("start", "append_response"))]
 )
 def test_the_calls_of_a_recorder(column: int, earlier: Sequence[str]) -> None:
     rows = {name.partition("(")[0]: row for row in table("call") for name in quoted(row[0])}

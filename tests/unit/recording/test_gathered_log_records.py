@@ -32,7 +32,7 @@ def test_the_log_records_of_concurrent_executions_are_written_with_one_call(benc
         assert (bench.count("append"), bench.count("fdatasync")) == (1, 1)
         for each in recorders:
             each.record_event(*EVENTS[3])
-            each.promise(RESPONSE)
+            each.append_response(RESPONSE)
         await asyncio.sleep(0)
         assert (bench.count("append"), bench.count("fdatasync")) == (2, 1)
         await bench.open()
@@ -48,14 +48,14 @@ def test_a_refused_write_loses_the_gathered_log_records_and_no_others(bench: Ben
         written, kept = bench.started(3)
         refused, ended = gathering(bench), gathering(bench)
         lost = refused.start(ENVELOPE, events=EVENTS[:3])
-        promised = ended.start(ENVELOPE, events=EVENTS[:3])
-        ended.promise(FAILURE)
+        failed = ended.start(ENVELOPE, events=EVENTS[:3])
+        ended.append_response(FAILURE)
         bench.here.files.fail("append", SEGMENT, errno.ENOSPC)
         with pytest.raises(StorageFull, match="make room"):
             await refused.barrier()
         with pytest.raises(EventLost):
             refused.record_event(*EVENTS[3])
-        refused.promise(FAILURE)
+        refused.append_response(FAILURE)
         written.record_event(*EVENTS[3])
         assert (await bench.finished()).header.replayable
         await bench.open()
@@ -63,7 +63,7 @@ def test_a_refused_write_loses_the_gathered_log_records_and_no_others(bench: Ben
         assert bench.log.report.corrupted == []
         assert bench.store.load(kept).header.replayable_reason == Reason.EXECUTION_INCOMPLETE
         # Their start was not written, so nothing of them is read after a kill.
-        assert not {lost, promised} & {*bench.store.list_all()}
+        assert not {lost, failed} & {*bench.store.list_all()}
 
     run(work())
 
@@ -75,7 +75,7 @@ def test_a_checkpoint_writes_the_records_that_a_write_has_lost(bench: Bench) -> 
         execution_id = recorder.start(ENVELOPE, events=EVENTS[:3])
         await recorder.barrier()
         recorder.record_event(*EVENTS[3])
-        recorder.promise(RESPONSE)
+        recorder.append_response(RESPONSE)
         bench.here.files.fail("append", SEGMENT, errno.ENOSPC)
         await asyncio.sleep(0)
         assert await bench.recording.settle_entries() is True

@@ -173,7 +173,7 @@ def test_an_append_in_doubt_changes_the_segment(bench: Bench) -> None:
     run(work())
 
 
-def test_the_response_of_a_promise_is_kept_though_the_disk_refuses_it(bench: Bench) -> None:
+def test_an_appended_response_is_kept_though_the_disk_refuses_it(bench: Bench) -> None:
     async def work() -> None:
         await bench.open()
         recorder, execution_id = bench.started(4)

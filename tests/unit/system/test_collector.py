@@ -294,7 +294,7 @@ def test_nothing_is_collected_beside_a_session_of_which_nothing_is_left() -> Non
     assert ended(room, bob) is None
 
 
-def test_an_agent_whose_promises_the_disk_has_refused_is_not_collected() -> None:
+def test_an_agent_whose_outbox_the_disk_has_refused_is_not_collected() -> None:
     room = acting(options=AFTER_AN_HOUR)
     room.open()
     ada = room.create("Ada")

@@ -115,7 +115,7 @@ def end_counts_as_completed_without_a_turn(story: Story) -> None:
     story.at("idle", "agent.terminated")["reason"] = "completed"
 
 
-def two_promises_have_one_id(story: Story) -> None:
+def two_outbox_entries_have_one_id(story: Story) -> None:
     reminders = story.at("boss", "turn.complete")["reminders"]
     story.at("boss", "turn.complete", 1)["reminders"] = reminders
 
@@ -197,7 +197,7 @@ WRONG: tuple[Case, ...] = (
     ("consumed message dies", DuplicateDelivery,
      lambda s: s.add("boss", "message.dead", message_id="m2", reason="too often")),
     ("two turns have one id", Duplicated, lambda s: s.start("boss", "t3", "r1")),
-    ("two promises have one id", Duplicated, two_promises_have_one_id),
+    ("two outbox entries have one id", Duplicated, two_outbox_entries_have_one_id),
     ("control is obeyed twice", Duplicated,
      lambda s: s.add("idle", "tool.gate", **s.at("idle", "tool.gate"))),
     ("a turn that does not complete returns a message", UnreturnedMessages,

@@ -84,7 +84,7 @@ def spawned_child_is_lost(story: Story) -> None:
 
 
 def passed(story: Story, change: Callable[[], object]) -> None:
-    """A turn of the boss says that all promises so far are kept; then something is lost."""
+    """A turn of the boss says that all outboxes so far are dispatched; then something is lost."""
     story.turn("boss", "t4", "r1", dispatched=14)
     change()
 

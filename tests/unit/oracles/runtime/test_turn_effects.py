@@ -161,7 +161,7 @@ def test_what_an_inbox_showed_is_no_part_of_the_prompt_when_it_is_judged_again()
 
 
 @pytest.mark.parametrize(
-    ("part", "promised"),
+    ("part", "entries"),
     [
         ("metadata", {"mood": "good"}),
         ("controls", [{"control_id": "c9", "target": IDLE, "op": "gate"}]),
@@ -171,9 +171,9 @@ def test_what_an_inbox_showed_is_no_part_of_the_prompt_when_it_is_judged_again()
         ("unsubscribed", ["s2"]),
     ],
 )
-def test_a_turn_without_calls_promises_nothing(part: str, promised: Any) -> None:
+def test_a_turn_without_calls_has_an_empty_outbox(part: str, entries: Any) -> None:
     story = team()
-    story.turn("boss", "t4", "r1", **{part: promised})
+    story.turn("boss", "t4", "r1", **{part: entries})
     shadow = story.shadow()
     with pytest.raises(EffectsMismatch):
         shadow.check(story.snapshot())

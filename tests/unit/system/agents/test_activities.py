@@ -1,4 +1,4 @@
-"""Activities of turns: promised by a line, performed behind it, and answered by a message."""
+"""Activities of turns: in the outbox of a line, performed after it, and answered by a message."""
 
 from __future__ import annotations
 

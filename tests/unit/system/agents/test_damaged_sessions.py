@@ -30,19 +30,19 @@ from tests.unit.system.agents.room import (
     started,
 )
 
-PROMISE = completed("t", spawned=[spawned(BOB, TWO, "Bob")])
+SPAWNING = completed("t", spawned=[spawned(BOB, TWO, "Bob")])
 WORK = enqueued("boot", ADA, BOB, "bootstrap")
 
 
 def put_parent(room: Room) -> None:
     """Ada, after spawning Bob in session TWO."""
-    room.put_session(ONE, [*created(ADA, "Ada"), PROMISE])
+    room.put_session(ONE, [*created(ADA, "Ada"), SPAWNING])
 
 
 # -- the line that names the agent --------------------------------------------------------
 
 
-def test_a_child_whose_log_does_not_name_it_is_the_one_that_was_promised(room: Room) -> None:
+def test_a_child_whose_log_does_not_name_it_is_the_one_in_the_outbox(room: Room) -> None:
     put_parent(room)
     worked = [WORK, started("s", "boot"), completed("s", "boot")]
     room.put_session(TWO, [*created(BOB, "Bob", ONE), *worked])
@@ -62,7 +62,7 @@ def test_a_child_whose_log_does_not_name_it_is_the_one_that_was_promised(room: R
     assert "agent.created" not in room.events(TWO)
 
 
-def test_a_child_that_is_known_by_its_promise_is_still_the_parent_of_its_own(room: Room) -> None:
+def test_a_child_that_is_known_by_an_outbox_is_still_the_parent_of_its_own(room: Room) -> None:
     put_parent(room)
     room.put_session(TWO, [*created(BOB, "Bob", ONE), WORK])
     room.put_session(THREE, created(EVE, "Eve", TWO))
@@ -74,7 +74,7 @@ def test_a_child_that_is_known_by_its_promise_is_still_the_parent_of_its_own(roo
     assert room.runtime.report.detached == []
 
 
-def test_a_child_that_is_known_by_its_promise_stays_ended(room: Room) -> None:
+def test_a_child_that_is_known_by_an_outbox_stays_ended(room: Room) -> None:
     put_parent(room)
     room.put_session(TWO, [*created(BOB, "Bob", ONE), END], SessionState.TERMINATED)
     spoil(room, TWO, "agent.created")
@@ -110,7 +110,7 @@ def test_a_child_that_has_existed_is_not_created_again(left: bytes | None, room:
 
 def test_a_child_with_a_result_is_not_created_again(room: Room) -> None:
     result = enqueued("m", BOB, ADA, "response", "done")
-    room.put_session(ONE, [*created(ADA, "Ada"), PROMISE, result])
+    room.put_session(ONE, [*created(ADA, "Ada"), SPAWNING, result])
     room.put_session(TWO, [])
 
     recovered(room)

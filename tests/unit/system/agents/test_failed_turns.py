@@ -232,7 +232,7 @@ def test_a_failed_barrier_stops_its_agent_and_nobody_else() -> None:
     room.check_no_failures()
 
 
-def test_a_name_that_may_have_been_promised_stays_taken_until_the_next_boot() -> None:
+def test_a_name_that_may_be_in_an_outbox_stays_taken_until_the_next_boot() -> None:
     room, ada = opened()
     stop_at_commit(room, ada)
     room.say(ada, play(("spawn_agent", {"name": "Bob"})))

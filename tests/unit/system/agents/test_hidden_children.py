@@ -25,8 +25,8 @@ from tests.unit.system.agents.room import (
 
 
 def put_parent_and_child(room: Room) -> None:
-    promise = completed("t", spawned=[spawned(BOB, TWO, "Bob")])
-    room.put_session(ONE, [*created(ADA, "Ada"), promise])
+    spawning = completed("t", spawned=[spawned(BOB, TWO, "Bob")])
+    room.put_session(ONE, [*created(ADA, "Ada"), spawning])
     room.put_session(TWO, [*created(BOB, "Bob", ONE), enqueued("boot", ADA, BOB, "bootstrap")])
 
 
@@ -85,9 +85,9 @@ def test_a_child_that_can_be_read_again_stands_below_its_parent(room: Room) -> N
 
 
 def test_a_parent_may_end_whose_unreadable_child_has_completed(room: Room) -> None:
-    promise = completed("t", spawned=[spawned(BOB, TWO, "Bob")])
+    spawning = completed("t", spawned=[spawned(BOB, TWO, "Bob")])
     result = enqueued("m", BOB, ADA, "response", "done")
-    room.put_session(ONE, [*created(ADA, "Ada"), promise, result])
+    room.put_session(ONE, [*created(ADA, "Ada"), spawning, result])
     room.put_session(TWO, created(BOB, "Bob", ONE))
     room.files.fail("pread", log_of(TWO), errno.EIO)
     recovered(room)

@@ -153,14 +153,14 @@ def test_a_completed_turn_delivers_exactly_what_it_presented() -> None:
     assert history.presentations == {}
 
 
-def test_a_completed_turn_keeps_what_it_promises_and_who_answered() -> None:
+def test_a_completed_turn_keeps_its_outbox_and_who_answered() -> None:
     turn = completed(
         "t", outbox=[message("x", ADA, BOB)], provider={"name": "scripted", "identity": "c9"}
     )
 
     history = folded(turn)
 
-    assert [turn.data() for turn in history.promises.values()] == [turn[1]]
+    assert [turn.data() for turn in history.outbox.values()] == [turn[1]]
     assert history.identity == "c9"
 
 
@@ -313,7 +313,7 @@ def test_the_size_of_a_suspended_state_is_for_people() -> None:
     assert history.ignored == 0
 
 
-def test_members_that_should_be_lists_of_objects_and_are_not_promise_nothing() -> None:
+def test_members_that_should_be_lists_of_objects_and_are_not_are_an_empty_outbox() -> None:
     history = folded(completed("t", subscribed="s", reminders=None, metadata=[], cancelled=3))
 
     assert (history.subscriptions, history.reminders, history.metadata) == ({}, {}, {})
@@ -324,7 +324,7 @@ def test_a_turn_whose_provider_is_no_object_is_of_another_version() -> None:
         folded(*created(ADA, "Ada", identity="c1"), completed("t", provider=None))
 
 
-def test_the_watermark_of_a_turn_ends_the_promises_of_the_lines_up_to_it() -> None:
+def test_the_watermark_of_a_turn_empties_the_outboxes_of_the_lines_up_to_it() -> None:
     lines: Events = [
         completed("t1", outbox=[message("x", ADA, BOB)]),
         completed("t2"),
@@ -333,32 +333,32 @@ def test_the_watermark_of_a_turn_ends_the_promises_of_the_lines_up_to_it() -> No
         (event.MESSAGE_DEAD, {"message_id": "m", "reason": "poison"}),
     ]
 
-    def unkept(*following: tuple[str, JsonObject]) -> tuple[list[int], list[str]]:
+    def undispatched(*following: tuple[str, JsonObject]) -> tuple[list[int], list[str]]:
         history = folded(*lines, *following)
-        history.drop_kept_promises()
-        return list(history.promises), list(history.unreachable)
+        history.drop_dispatched()
+        return list(history.outbox), list(history.unreachable)
 
-    assert unkept() == ([3], ["m"])
-    assert unkept(completed("t4", dispatched=4)) == ([], ["m"])
-    assert unkept(completed("t4", dispatched=5)) == ([], [])
+    assert undispatched() == ([3], ["m"])
+    assert undispatched(completed("t4", dispatched=4)) == ([], ["m"])
+    assert undispatched(completed("t4", dispatched=5)) == ([], [])
 
 
 def test_a_watermark_never_goes_back() -> None:
     assert folded(completed("t1"), completed("t2", dispatched=1), completed("t3")).dispatched == 1
 
 
-def test_a_child_is_known_also_when_its_promise_was_kept() -> None:
+def test_a_child_is_known_also_when_its_outbox_entry_was_dispatched() -> None:
     child = spawned(BOB, "5" * 32, "Bob")
 
     history = folded(completed("t1", spawned=[child]), completed("t2", dispatched=1))
-    history.drop_kept_promises()
+    history.drop_dispatched()
 
-    assert (history.promises, list(history.children)) == ({}, ["5" * 32])
+    assert (history.outbox, list(history.children)) == ({}, ["5" * 32])
 
 
-def test_a_spawn_is_kept_as_it_was_promised() -> None:
+def test_a_spawn_stays_in_the_outbox_as_the_line_has_it() -> None:
     child = spawned(BOB, "5" * 32, "Bob")
 
-    (turn,) = folded(completed("t", spawned=[child])).promises.values()
+    (turn,) = folded(completed("t", spawned=[child])).outbox.values()
 
     assert [spawn.data() for spawn in turn.outbox.spawned] == [child]

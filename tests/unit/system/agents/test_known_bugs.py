@@ -178,7 +178,7 @@ def test_bug_r15_a_stale_blob_is_not_trusted(room: Room) -> None:
     room.check_no_failures()
 
 
-def test_bug_r16_a_child_that_a_turn_was_promised_exists(room: Room) -> None:
+def test_bug_r16_a_child_that_a_turn_has_spawned_exists(room: Room) -> None:
     room.open()
     ada = room.create()
     room.files.fail("replace", "session.json", errno.ENOSPC)

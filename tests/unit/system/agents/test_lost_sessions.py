@@ -25,7 +25,7 @@ from tests.unit.system.agents.room import (
     spawned,
 )
 
-PROMISE = completed("t", spawned=[spawned(BOB, TWO, "Bob")])
+SPAWNING = completed("t", spawned=[spawned(BOB, TWO, "Bob")])
 
 
 def folded(events: Events) -> History:
@@ -69,40 +69,41 @@ def test_a_root_whose_creation_came_no_further_than_its_record_is_an_orphan() ->
     assert verdict(orphans(found=record(SessionState.ACTIVE)), []) is Verdict.ORPHAN
 
 
-def test_a_promised_child_of_which_nothing_is_there_is_unborn() -> None:
-    assert verdict(orphans(), [PROMISE]) is Verdict.UNCREATED
+def test_a_spawned_child_of_which_nothing_is_there_is_uncreated() -> None:
+    assert verdict(orphans(), [SPAWNING]) is Verdict.UNCREATED
 
 
-def test_a_promised_child_with_its_first_line_and_its_first_record_is_unborn() -> None:
+def test_a_spawned_child_with_its_first_line_and_its_first_record_is_uncreated() -> None:
     at_creation = SessionRecord(TWO, "scripted", "", SessionState.SUSPENDED)
 
     assert (
-        verdict(orphans(created(BOB, "Bob")[:1], found=at_creation), [PROMISE]) is Verdict.UNCREATED
+        verdict(orphans(created(BOB, "Bob")[:1], found=at_creation), [SPAWNING])
+        is Verdict.UNCREATED
     )
 
 
 # -- what damage leaves ------------------------------------------------------------------
 
 
-def test_the_promise_names_a_child_whose_log_is_damaged() -> None:
-    assert verdict(orphans(created(BOB, "Bob")[:1], damaged=True), [PROMISE]) is Verdict.NAMED
+def test_the_outbox_names_a_child_whose_log_is_damaged() -> None:
+    assert verdict(orphans(created(BOB, "Bob")[:1], damaged=True), [SPAWNING]) is Verdict.NAMED
 
 
-def test_the_promise_has_the_data_of_the_child() -> None:
-    evidence = SessionIndex({ONE: folded([*created(ADA, "Ada"), PROMISE])})
+def test_the_outbox_has_the_data_of_the_child() -> None:
+    evidence = SessionIndex({ONE: folded([*created(ADA, "Ada"), SPAWNING])})
 
-    assert evidence.promised == {TWO: AgentData(BOB, "Bob", ONE, "work", None)}
+    assert evidence.spawned == {TWO: AgentData(BOB, "Bob", ONE, "work", None)}
 
 
-def test_a_damaged_log_that_no_promise_names_is_kept() -> None:
+def test_a_damaged_log_that_no_outbox_names_is_kept() -> None:
     assert verdict(orphans(created(BOB, "Bob")[:1], damaged=True), []) is Verdict.LOST
 
 
 def test_a_damaged_log_without_its_first_line_is_kept() -> None:
-    assert verdict(orphans(damaged=True), [PROMISE]) is Verdict.LOST
+    assert verdict(orphans(damaged=True), [SPAWNING]) is Verdict.LOST
 
 
-@pytest.mark.parametrize("ada", [[], [PROMISE]], ids=["nobody's", "promised"])
+@pytest.mark.parametrize("ada", [[], [SPAWNING]], ids=["nobody's", "spawned"])
 def test_a_session_whose_record_is_damaged_is_kept(ada: Events) -> None:
     assert verdict(orphans(record_is_damaged=True), ada) is Verdict.LOST
 
@@ -110,24 +111,24 @@ def test_a_session_whose_record_is_damaged_is_kept(ada: Events) -> None:
 # -- traces of a life --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ada", [[], [PROMISE]], ids=["nobody's", "promised"])
+@pytest.mark.parametrize("ada", [[], [SPAWNING]], ids=["nobody's", "spawned"])
 def test_who_has_a_child_has_stood_as_an_agent(ada: Events) -> None:
     assert verdict(orphans(), ada, eve=created(EVE, "Eve", parent=TWO)) is Verdict.LOST
 
 
 @pytest.mark.parametrize("kind", ["text", "poke", "response", "bootstrap"])
 def test_who_has_said_something_has_stood_as_an_agent(kind: str) -> None:
-    assert verdict(orphans(), [PROMISE, enqueued("m", BOB, ADA, kind)]) is Verdict.LOST
+    assert verdict(orphans(), [SPAWNING, enqueued("m", BOB, ADA, kind)]) is Verdict.LOST
 
 
 @pytest.mark.parametrize("kind", ["error", "notice"])
 def test_what_the_runtime_says_in_the_name_of_an_agent_is_no_trace_of_it(kind: str) -> None:
-    assert verdict(orphans(), [PROMISE, enqueued("m", BOB, ADA, kind)]) is Verdict.UNCREATED
+    assert verdict(orphans(), [SPAWNING, enqueued("m", BOB, ADA, kind)]) is Verdict.UNCREATED
 
 
 @pytest.mark.parametrize("state", [SessionState.ACTIVE, SessionState.TERMINATED])
 def test_a_child_whose_record_has_moved_on_has_stood_as_an_agent(state: SessionState) -> None:
-    assert verdict(orphans(found=record(state)), [PROMISE]) is Verdict.LOST
+    assert verdict(orphans(found=record(state)), [SPAWNING]) is Verdict.LOST
 
 
 @pytest.mark.parametrize("state", [SessionState.SUSPENDED, SessionState.TERMINATED])
@@ -137,10 +138,10 @@ def test_a_root_whose_record_has_moved_on_has_stood_as_an_agent(state: SessionSt
 
 def test_a_record_that_counts_turns_is_that_of_an_agent() -> None:
     assert (
-        verdict(orphans(found=record(SessionState.SUSPENDED, turns=3)), [PROMISE]) is Verdict.LOST
+        verdict(orphans(found=record(SessionState.SUSPENDED, turns=3)), [SPAWNING]) is Verdict.LOST
     )
 
 
 def test_a_child_that_has_had_a_conversation_has_stood_as_an_agent() -> None:
     # Its first conversation is of its first turn; a boot wrote the state back to SUSPENDED.
-    assert verdict(orphans(found=record(SessionState.SUSPENDED)), [PROMISE]) is Verdict.LOST
+    assert verdict(orphans(found=record(SessionState.SUSPENDED)), [SPAWNING]) is Verdict.LOST

@@ -76,7 +76,7 @@ def test_a_boot_that_fails_lets_nobody_write_after_it(room: Room) -> None:
     room.put_session(
         ONE, [*created(ADA, "Ada"), enqueued("m", "USER", ADA), started("s", "m"), turn]
     )
-    # The promise to USER is refused and would be kept later; then the boot itself breaks off.
+    # The entry for USER is refused and would be dispatched later; then the boot itself breaks off.
     room.files.fail("append", "user/events.jsonl", errno.ENOSPC)
 
     async def never() -> None:

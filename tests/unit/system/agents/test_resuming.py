@@ -57,9 +57,9 @@ def test_an_agent_whose_turns_were_lost_receives_one_notice(room: Room) -> None:
 
 
 def notice_after_a_redelivery(room: Room) -> JsonObject:
-    promised: JsonObject = message("m2", BOB, ADA)
+    sent: JsonObject = message("m2", BOB, ADA)
     room.put_session(ONE, [*created(ADA, "Ada"), enqueued("m1", "USER", ADA), started("t1", "m1")])
-    room.put_session(TWO, [*created(BOB, "Bob"), completed("t2", outbox=[promised])])
+    room.put_session(TWO, [*created(BOB, "Bob"), completed("t2", outbox=[sent])])
     room.world.clock.advance(5_000_000_000)
     recovered(room)
     reported = room.lines(ONE)[-1].data["payload"]

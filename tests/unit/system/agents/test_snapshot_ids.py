@@ -124,7 +124,7 @@ def _make_unreadable(room: Room, session_id: str, how: str) -> Callable[[], None
     return put_back
 
 
-def test_ids_are_not_moved_before_the_promises_of_earlier_lines() -> None:
+def test_ids_are_not_moved_before_the_outboxes_of_earlier_lines_are_applied() -> None:
     room, ada = opened(SHORT)
     room.run(room.runtime._orchestrator.durable.opened())
     # The transaction of the line is refused, the one of the snapshot after it is not.

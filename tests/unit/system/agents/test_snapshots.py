@@ -29,7 +29,7 @@ def segments(room: Room, session_id: str) -> list[str]:
 def state(history: History) -> dict[str, object]:
     """Everything that a log leads to, but for what only the reading of lines counts."""
     names = set(History.__slots__) - {"exchanges", "recorded", "last_ts", "seq", "sources"}
-    # Recovery reads children and promises; the running session drops those that are kept.
+    # Recovery reads children and outboxes; the running session drops those that are dispatched.
     names -= {"promises", "unreachable"}
     return {name: getattr(history, name) for name in sorted(names)}
 

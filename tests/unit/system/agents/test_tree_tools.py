@@ -70,7 +70,7 @@ def test_a_spawn_that_cannot_be_is_refused(
     assert turn.draft.spawned == {}
 
 
-def test_a_name_that_a_running_turn_has_promised_is_taken(family: Family) -> None:
+def test_a_name_that_a_running_turn_has_given_to_a_child_is_taken(family: Family) -> None:
     family.turn("Bob").call("spawn_agent", name="Kim")
 
     refusal = family.turn("Eve").error("spawn_agent", name="Kim")

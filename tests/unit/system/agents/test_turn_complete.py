@@ -7,7 +7,7 @@ import pytest
 from system.agents.message import Message, MessageKind
 from system.agents.outbox import Control, Outbox, Spawn
 from system.agents.turn_complete import Reminder, Subscription, TurnComplete, TurnDraft
-from system.agents.turn_work import EmittedTrigger, NewSchedule, PromisedActivity, TurnWork
+from system.agents.turn_work import EmittedTrigger, NewSchedule, OutboxActivity, TurnWork
 from system.ports import JsonObject
 
 CHILD = Spawn("a", "s", "Bob", "work", "scripted", "small", "b")
@@ -68,7 +68,7 @@ def test_a_decoded_line_is_encoded_to_the_same_line(draft: TurnDraft) -> None:
 
 def test_decoded_work_is_the_work_of_the_turn() -> None:
     work = TurnWork(
-        [PromisedActivity("activity:1", "mail", {"to": "Anna"}, "t")],
+        [OutboxActivity("activity:1", "mail", {"to": "Anna"}, "t")],
         [],
         [EmittedTrigger("e", "IMMEDIATE", {"n": 1}, "about it", 7.5, "key", 10)],
         [NewSchedule("s", "every", "60", "UTC", None, None, 30, "latest")],
@@ -87,7 +87,7 @@ def test_decoded_work_is_the_work_of_the_turn() -> None:
     ],
     ids=["control", "kind", "message id", "spawn"],
 )
-def test_promises_of_another_version_are_kept_apart(foreign: JsonObject) -> None:
+def test_an_outbox_of_another_version_is_kept_apart(foreign: JsonObject) -> None:
     outbox = Outbox.from_data({"spawned": [CHILD.data()], "outbox": [HELLO.data()], **foreign})
 
     assert outbox.foreign

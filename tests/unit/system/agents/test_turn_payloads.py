@@ -11,7 +11,7 @@ from system.agents.outbox import Outbox
 from system.agents.turn_complete import TurnComplete
 from system.agents.turn_failed import FailureCode
 from system.agents.turn_payloads import TurnPayloads, error_of, response_of
-from system.agents.turn_work import PromisedActivity, TurnWork
+from system.agents.turn_work import OutboxActivity, TurnWork
 from system.ports import JsonObject
 from system.recording.records.envelope_hash import compute_envelope_hash
 from system.recording.records.frozen_json import FrozenJson
@@ -65,8 +65,8 @@ def test_the_hash_of_an_envelope_is_that_of_its_members(shown: list[JsonObject])
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("activities", [(), (PromisedActivity("key", "pay", {}),)])
-def test_a_response_names_irreversible_effects(activities: tuple[PromisedActivity, ...]) -> None:
+@pytest.mark.parametrize("activities", [(), (OutboxActivity("key", "pay", {}),)])
+def test_a_response_names_irreversible_effects(activities: tuple[OutboxActivity, ...]) -> None:
     turn = TurnComplete(
         "t" * 32, ["m0"], NAME, "scripted", NAME, Outbox(), work=TurnWork(activities)
     )

@@ -34,7 +34,7 @@ def watermarks(room: Room, session_id: str) -> list[tuple[int, Json]]:
     ]
 
 
-def test_a_turn_names_the_last_line_whose_promises_are_kept() -> None:
+def test_a_turn_names_the_last_line_whose_outbox_is_dispatched() -> None:
     room, ada = opened()
     for payload in (play(("send_message", {"to": "USER", "payload": "hello"})), "and then?"):
         room.say(ada, payload)

@@ -1,4 +1,4 @@
-"""Pass 6: dispatch the promises in the logs; finish interrupted ends and records."""
+"""Pass 6: dispatch the outboxes of the logs; finish interrupted ends and records."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from system.sessions.session import SessionRecord, SessionState
 from system.sessions.session_problem import Problem
 
 
-async def dispatch_promises(recovery: RootRecovery) -> None:
+async def dispatch_outboxes(recovery: RootRecovery) -> None:
     """Write the lines that are missing in other logs, then make each record agree with its log."""
     dispatcher = recovery.dispatcher
     agents = recovery.agents()
     for agent in agents:
-        _enqueue_promises(recovery, agent)
+        _enqueue_outbox(recovery, agent)
         dispatcher.enqueue_errors(agent)
         dispatcher.enqueue_notices(agent, list(agent.history.subscriptions))
     recovery.report.redone = count_due(recovery)
     await dispatcher.dispatch()
     for agent in agents:
-        dispatcher.pass_kept(agent)
+        dispatcher.pass_dispatched(agent)
         await _repair(recovery, agent)
     await complete_records(recovery)
 
 
-def _enqueue_promises(recovery: RootRecovery, agent: Agent) -> None:
-    for seq, turn in agent.history.promises.items():
+def _enqueue_outbox(recovery: RootRecovery, agent: Agent) -> None:
+    for seq, turn in agent.history.outbox.items():
         if turn.outbox.foreign:
-            reason = f"a turn promises what this version does not know: {turn.outbox.foreign}"
+            reason = f"the outbox of a turn has unknown entries: {turn.outbox.foreign}"
             agent.log.stop(reason)
             recovery.report_problem(agent.session_id, Problem.LOG_NEWER, reason)
             break

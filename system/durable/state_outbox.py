@@ -1,4 +1,4 @@
-"""The promises of one turn line to ``state.db``."""
+"""The outbox of one turn line for ``state.db``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from system.durable.trigger import TriggerSpec
 
 
 @dataclass(frozen=True, slots=True)
-class TurnPromises:
+class StateOutbox:
     """The changes of ``state.db`` that the line ``seq`` of a session demands.
 
     ``trigger_id`` is the trigger that the turn has handled. ``emitted`` are new triggers with

@@ -26,7 +26,7 @@ from tests.unit.system.agents.room import (
 )
 
 
-def test_a_message_that_a_turn_promised_is_delivered(room: Room) -> None:
+def test_a_message_in_the_outbox_of_a_turn_is_delivered(room: Room) -> None:
     # The crash came between the line of the turn and the delivery of its message.
     turn = completed("t", outbox=[message("x", ADA, "USER", payload="hello")])
     room.put_session(ONE, [*created(ADA, "Ada"), turn])
@@ -75,7 +75,7 @@ def test_a_message_to_a_session_that_cannot_be_read_waits_for_a_later_boot(room:
 
 @pytest.mark.parametrize("left", ["nothing", "a record", "a first line", "both lines"])
 @pytest.mark.parametrize("framing", list(Framing))
-def test_a_child_that_a_turn_promised_is_made_of_whatever_is_left(
+def test_a_child_that_a_turn_has_spawned_is_made_of_whatever_is_left(
     left: str, framing: Framing
 ) -> None:
     # Planted bug R16: the crash came somewhere in the creation.
@@ -109,7 +109,7 @@ def test_a_child_that_has_its_bootstrap_already_is_not_given_another(room: Room)
     assert room.named("Bob").pending == ("boot",)
 
 
-def test_a_promised_child_whose_session_cannot_be_read_is_not_made_twice(room: Room) -> None:
+def test_a_spawned_child_whose_session_cannot_be_read_is_not_created_twice(room: Room) -> None:
     room.put_session(
         ONE, [*created(ADA, "Ada"), completed("t", spawned=[spawned(BOB, TWO, "Bob")])]
     )
@@ -122,7 +122,7 @@ def test_a_promised_child_whose_session_cannot_be_read_is_not_made_twice(room: R
     assert room.events(TWO) == ["session.created", "agent.created"]
 
 
-def test_a_promised_child_that_has_ended_stays_ended(room: Room) -> None:
+def test_a_spawned_child_that_has_ended_stays_ended(room: Room) -> None:
     room.put_session(
         ONE, [*created(ADA, "Ada"), completed("t", spawned=[spawned(BOB, TWO, "Bob")])]
     )
@@ -134,7 +134,7 @@ def test_a_promised_child_that_has_ended_stays_ended(room: Room) -> None:
     assert room.events(TWO)[-1] == "agent.terminated"
 
 
-def test_a_control_that_a_turn_promised_reaches_the_child(room: Room) -> None:
+def test_a_control_in_the_outbox_of_a_turn_reaches_the_child(room: Room) -> None:
     control: JsonObject = {"control_id": "c", "target": BOB, "op": "gate"}
     room.put_session(ONE, [*created(ADA, "Ada"), completed("t", controls=[control])])
     room.put_session(TWO, created(BOB, "Bob", ONE))

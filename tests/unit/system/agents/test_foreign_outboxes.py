@@ -35,9 +35,7 @@ LETTER: JsonObject = {"message_id": "m", "to": [BOB]}
     [{"controls": [CONTROL]}, {"spawned": [CHILD]}, {"outbox": [LETTER]}],
     ids=["controls", "spawned", "outbox"],
 )
-def test_a_turn_that_promises_what_nobody_here_knows_stops_its_agent_only(
-    turn: JsonObject, room: Room
-) -> None:
+def test_an_outbox_of_a_later_version_stops_its_agent_only(turn: JsonObject, room: Room) -> None:
     room.put_session(ONE, [*created(ADA, "Ada"), completed("t", **turn)])
     room.put_session(TWO, created(BOB, "Bob"))
     before = room.read(log_of(ONE))
@@ -45,7 +43,7 @@ def test_a_turn_that_promises_what_nobody_here_knows_stops_its_agent_only(
     recovered(room)
 
     assert problems(room) == [(ONE, Problem.LOG_NEWER)]
-    assert room.named("Ada").stopped.startswith("a turn promises what this version does not know")
+    assert room.named("Ada").stopped.startswith("the outbox of a turn has unknown entries")
     assert room.read(log_of(ONE)) == before
     assert (room.named("Bob").alive, room.named("Bob").stopped) == (True, "")
 

@@ -1,7 +1,7 @@
-"""Pass 7: keep the promises to ``state.db``, then give back or end interrupted work.
+"""Pass 7: apply the outboxes to ``state.db``, then give back or end interrupted work.
 
-All of it is one transaction. A root without a database gets one now if a line promises something
-to it, or if an older root has reminders, which were promises to its own logs: the specification of
+All of it is one transaction. A root without a database gets one now if a line demands something
+of it, or if an older root has reminders, which were entries of its own logs: the specification of
 durable work demands that this pass emits all active reminders of a root of format 1. ``root.json``
 names a new database after that transaction; after a crash before that, the pass is repeated.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from system.agents.agent import Agent, KnownTask
-from system.agents.carry_out import promises_of, reminder_spec
+from system.agents.carry_out import reminder_spec, state_outbox_of
 from system.durable.applied import applied_seq, apply_line, check_applied
 from system.durable.errors import RowDamaged
 from system.durable.open_state import open_state
@@ -23,7 +23,7 @@ from system.recovery.root_recovery import RootRecovery
 from system.sessions.session_problem import Problem
 
 
-def apply_promises(recovery: RootRecovery) -> None:
+def apply_outboxes(recovery: RootRecovery) -> None:
     """Carry out the remaining lines, end the rows of ended agents, give back interrupted triggers.
 
     Raises ``StateOutdated`` if the database is older than the logs, and its other errors.
@@ -39,7 +39,7 @@ def apply_promises(recovery: RootRecovery) -> None:
     if root.root_id is None:
         root.adopt(recovery.host.files, recovery.host.ids, state.root_id)
     for agent in recovery.agents():
-        recovery.dispatcher.pass_kept(agent)
+        recovery.dispatcher.pass_dispatched(agent)
 
 
 def _needs_state(agent: Agent) -> bool:
@@ -47,7 +47,7 @@ def _needs_state(agent: Agent) -> bool:
     return bool(
         history.reminders
         or history.applied
-        or any(turn.demands_state for turn in history.promises.values())
+        or any(turn.demands_state for turn in history.outbox.values())
     )
 
 
@@ -89,12 +89,12 @@ def _redo(recovery: RootRecovery, stores: Stores, transaction: Transaction, agen
         # The end of the log may be lost to damage; its numbers were used already.
         agent.history.seq = max(agent.history.seq, agent.applied)
         agent.log.log.skip_to(agent.applied)
-    for seq, turn in sorted(agent.history.promises.items()):
+    for seq, turn in sorted(agent.history.outbox.items()):
         if turn.outbox.foreign:
             return
         if turn.demands_state and seq > agent.applied:
             actions = recovery.orchestrator.durable.actions
-            stores.carry_out(transaction, promises_of(actions, agent, turn, seq))
+            stores.carry_out(transaction, state_outbox_of(actions, agent, turn, seq))
             agent.pass_applied(seq)
             recovery.report.carried_out += 1
     if recovery.root.root_id is None and (agent.history.reminders or agent.history.applied):
