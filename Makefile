@@ -17,7 +17,7 @@ TESTS := -n auto --dist worksteal
 COVERING := $(addprefix tests/,conformance/ litmus/ unit/disk/ unit/durable/ unit/providers/ \
 	unit/recording/ unit/system/)
 # These take three times as long under coverage, and reach no line alone.
-UNTRACED := $(addprefix tests/,litmus/test_seen_on_linux.py litmus/test_recordings.py \
+UNTRACED := $(addprefix tests/,litmus/test_observed_on_linux.py litmus/test_recordings.py \
 	litmus/test_lattice.py litmus/test_lazy_mutants.py unit/recording/test_every_flip.py)
 # These run in a copy of the tree without the runtime: tests/meta/test_engine_alone.py.
 ALONE := tests/snapshots/ $(addprefix tests/unit/,cli/ fuzz/ world/)

@@ -151,16 +151,16 @@ class ActivitiesTarget(DurableStore):
             self._run(_pass(steps))
         else:
             self._world.loop.run_until_idle()
-        return self._seen()
+        return self._observe()
 
     def _propose_advance(self, choices: Choices) -> Arguments:
         return {"seconds": choices.pick("seconds", _ADVANCES)}
 
     def _advance(self, arguments: Arguments) -> str:
         self._world.loop.advance(int(str(arguments["seconds"])) * SECOND_NS)
-        return self._seen()
+        return self._observe()
 
-    def _seen(self) -> str:
+    def _observe(self) -> str:
         """Check rows and effects of this moment."""
         if self._state.stopped is not None:
             self._open = False

@@ -240,10 +240,10 @@ class RecorderTarget(SystemTarget):
         else:
             self._shadow.written(log_record)
         try:
-            seen = read_one(self._store, execution_id)
+            observed = read_one(self._store, execution_id)
         except OSError as refused:
             return self._refused(refused, "")
-        self._shadow.check(execution_id, seen)
+        self._shadow.check(execution_id, observed)
         return "completed"
 
     def _is_long(self, execution_id: str) -> bool:

@@ -47,7 +47,7 @@ from oracles.recording.marks import (
     marks_of_image,
     stage_mark,
 )
-from oracles.recording.record_reader import SeenRecord
+from oracles.recording.record_reader import ObservedRecord
 from oracles.recording.root_files import check_recovered_names, checkpoint_number
 from oracles.recording.violations import UnreportedDamage
 from oracles.recording.wal_reader import check_segment
@@ -138,7 +138,7 @@ class RecordingTarget(RecorderTarget):
     def check_recovered(self) -> None:
         """Check the records, the report and the files of the recovery."""
         try:
-            seen = read_store(self._store, self._shadow.executions)
+            observed = read_store(self._store, self._shadow.executions)
         except OSError:
             if not self.fault_plan:
                 raise
@@ -148,7 +148,7 @@ class RecordingTarget(RecorderTarget):
         doubtful = not self._shadow.settled
         kept = not self._faulty and self._losses == self._count_losses()
         happened = self._shadow.settle(
-            seen, kept=kept, excused=self._excused(), reported=self._is_reported(),
+            observed, kept=kept, excused=self._excused(), reported=self._is_reported(),
             hidden=bool(self._families),
         )  # fmt: skip
         if doubtful:
@@ -158,12 +158,12 @@ class RecordingTarget(RecorderTarget):
         self._recoveries = 0
         if self.fault_plan:
             return
-        for stage in check_incomplete(self._store, seen):
+        for stage in check_incomplete(self._store, observed):
             self.marks.reach(stage_mark(stage))
         names = {directory: names_in(self._host.files, directory) for directory in DIRECTORIES}
         check_recovered_names(names)
         self._damaged_copies = check_record_files(
-            self._host.files, seen, self._excused(), self._damaged_copies,
+            self._host.files, observed, self._excused(), self._damaged_copies,
             is_silent=bool(self._families),
         )  # fmt: skip
         self._last_number = self._checkpoint_number()
@@ -278,7 +278,7 @@ class RecordingTarget(RecorderTarget):
 
     # -- checks ----------------------------------------------------------------------------
 
-    def _checked(self, execution_id: str) -> SeenRecord | None:
+    def _checked(self, execution_id: str) -> ObservedRecord | None:
         """Read a record of the running system and compare it with the shadow."""
         record = read_one(self._store, execution_id)
         self._shadow.check(execution_id, record, excused=bool(self._families))

@@ -43,7 +43,7 @@ hashes show."""
 _DIRECTORY: Final = "wal"
 _RECORDS: Final = "records"
 _SCRATCH: Final = "snapshots"
-_LEAST_FACTS: Final = 2
+_LEAST_LOG_RECORDS: Final = 2
 
 
 class Damage(NamedTuple):
@@ -135,7 +135,7 @@ def damage_record(host: Host, place: int) -> Damage | None:
             lines = decompress(member, MAX_WBITS | 16).splitlines(keepends=True)
         except error:
             continue  # for a bit that was flipped
-        if len(lines) < _LEAST_FACTS:
+        if len(lines) < _LEAST_LOG_RECORDS:
             continue
         cut = compress(b"".join(lines[:-1]), wbits=MAX_WBITS | 16)
         content = with_member(files.read(path)[0], execution_id, cut)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from oracles.recording.canonical import canonical
 from oracles.recording.crash_points import expected_point
 from oracles.recording.pack_reader import members_of, read_pack
-from oracles.recording.record_reader import SeenRecord, read_record, read_record_file
+from oracles.recording.record_reader import ObservedRecord, read_record, read_record_file
 from oracles.recording.shadow_execution import INCOMPLETE
 from oracles.recording.violations import BrokenRecord, WrongCrashPoint, WrongReplay
 from oracles.violation import FalseAlarm, Phantom
@@ -37,41 +37,43 @@ class DamagedCopy(NamedTuple):
     execution_id: str
 
 
-def read_one(store: ExecutionStore, execution_id: str) -> SeenRecord | None:
+def read_one(store: ExecutionStore, execution_id: str) -> ObservedRecord | None:
     """Return a record of a store; None if it is missing or damaged."""
     try:
         record = store.load(execution_id)
     except (RecordNotFoundError, RecordCorruptedError):
         return None
-    seen = read_record(record.to_dict())
-    if seen.execution_id != execution_id:
-        raise BrokenRecord("the store returns another record", asked=execution_id, record=seen)
-    return seen
+    observed = read_record(record.to_dict())
+    if observed.execution_id != execution_id:
+        raise BrokenRecord("the store returns another record", asked=execution_id, record=observed)
+    return observed
 
 
-def read_store(store: ExecutionStore, started: Iterable[str] = ()) -> dict[str, SeenRecord | None]:
+def read_store(
+    store: ExecutionStore, started: Iterable[str] = ()
+) -> dict[str, ObservedRecord | None]:
     """Return all records of a store, None for damaged ones; check that the look-ups agree.
 
     If damage hides a record, the store reports that when it is asked for one of the ``started``.
     """
-    seen = {execution_id: read_one(store, execution_id) for execution_id in store.list_all()}
-    if list(seen) != sorted(seen):
-        raise BrokenRecord("the ids of a store are not sorted", ids=list(seen))
-    for execution_id in sorted({*started} - seen.keys()):
+    observed = {execution_id: read_one(store, execution_id) for execution_id in store.list_all()}
+    if list(observed) != sorted(observed):
+        raise BrokenRecord("the ids of a store are not sorted", ids=list(observed))
+    for execution_id in sorted({*started} - observed.keys()):
         try:
             record = store.load(execution_id)
         except RecordCorruptedError:
-            seen[execution_id] = None
+            observed[execution_id] = None
         except RecordNotFoundError:
             continue
         else:
             raise BrokenRecord("a record is not listed", record=record)
-    return seen
+    return observed
 
 
 def check_record_files(
     files: FileSystem,
-    seen: dict[str, SeenRecord | None],
+    observed: dict[str, ObservedRecord | None],
     excused: Collection[str] = (),
     known: Collection[DamagedCopy] = (),
     *,
@@ -83,8 +85,8 @@ def check_record_files(
     may be damaged as a whole, and its records are not compared. Returns the damage of packs. It
     stays, because a pack is never changed: pass it as ``known`` at the next recovery.
     """
-    written: dict[str, SeenRecord] = {}
-    damaged = {each for each, record in seen.items() if record is None} | {*excused}
+    written: dict[str, ObservedRecord] = {}
+    damaged = {each for each, record in observed.items() if record is None} | {*excused}
     found_damage = set[DamagedCopy]()
     is_complete = True
     names = names_in(files, "records")
@@ -104,23 +106,25 @@ def check_record_files(
             found_damage |= {
                 DamagedCopy(name, each) for each in members_of(content).keys() - records
             }
-        elif seen.get(name.partition(".")[0]) is not None:
+        elif observed.get(name.partition(".")[0]) is not None:
             own = read_record_file(name, content)
             written[own.execution_id] = own
-    for execution_id, record in seen.items():
+    for execution_id, record in observed.items():
         found = written.get(execution_id)
         if record is not None and found != record and is_complete:
             raise BrokenRecord("a file has another record", file=found, store=record)
     return frozenset(found_damage)
 
 
-def check_incomplete(store: ExecutionStore, seen: dict[str, SeenRecord | None]) -> list[str]:
+def check_incomplete(
+    store: ExecutionStore, observed: dict[str, ObservedRecord | None]
+) -> list[str]:
     """Compare the list of interrupted executions with the records; return their stages."""
     report = detect_incomplete(store)
     found = {each.execution_id: each.point for each in report.executions}
     expected = {
         execution_id: expected_point(record)
-        for execution_id, record in seen.items()
+        for execution_id, record in observed.items()
         if record is not None and record.reason == INCOMPLETE
     }
     for execution_id in sorted(expected.keys() | found.keys()):
@@ -134,7 +138,7 @@ def check_incomplete(store: ExecutionStore, seen: dict[str, SeenRecord | None]) 
     return [point.stage for point in expected.values()]
 
 
-def check_replay(engine: CachingReplayEngine, execution_id: str, record: SeenRecord) -> str:
+def check_replay(engine: CachingReplayEngine, execution_id: str, record: ObservedRecord) -> str:
     """Replay a record twice, with a change of the first result in between; return its outcome."""
     outcomes: list[tuple[str | None, bytes | None]] = []
     for _ in range(2):
@@ -163,9 +167,9 @@ def check_unknown(store: ExecutionStore, execution_id: str) -> None:
     raise Phantom("a record exists that was never started", record=record)
 
 
-def check_hashes(store: ExecutionStore, seen: dict[str, SeenRecord | None]) -> None:
+def check_hashes(store: ExecutionStore, observed: dict[str, ObservedRecord | None]) -> None:
     """Check that every record is found by the hash of its envelope."""
-    for execution_id, record in seen.items():
+    for execution_id, record in observed.items():
         if record is not None:
             found = store.find_by_hash(store.load(execution_id).header.envelope_hash)
             if execution_id not in found:

@@ -13,7 +13,7 @@ import apsw
 from crash_tests.targets.agents_target import AgentsTarget
 from crash_tests.targets.false_alarms import check_report, is_stopped
 from crash_tests.targets.operator import Operator
-from crash_tests.targets.runtime_work import RuntimeWork, SeenWork
+from crash_tests.targets.runtime_work import ObservedWork, RuntimeWork
 from crash_tests.targets.script import NAMES
 from crash_tests.targets.watched_providers import WatchedProviders
 from oracles.marks import (
@@ -135,8 +135,8 @@ class RuntimeBoots(AgentsTarget):
         doubtful = bool(self._shadow.operator.in_flight)
         happened = self._shadow.settle(snapshot, self._latest_ns())
         self._mark_recovery(snapshot, happened=happened, lost=doubtful and not happened)
-        if (seen := self._seen_work()) is not None:
-            self._work.settle(snapshot, seen, self._latest_ns(), self._now_ns())
+        if (observed := self._observed_work()) is not None:
+            self._work.settle(snapshot, observed, self._latest_ns(), self._now_ns())
         self._awaited |= snapshot.active_reminders
         check_report(self._runtime.report)
         if not self.fault_plan:
@@ -208,9 +208,9 @@ class RuntimeBoots(AgentsTarget):
         self._raise_failures()
         snapshot = self._checked()
         self._shadow.check_quiesced(self._runtime.view(), snapshot, self._now_ns())
-        seen = self._seen_work()
-        assert seen is not None
-        settled = self._work.check_quiesced(snapshot, seen, self._now_ns(), self._is_unfit)
+        observed = self._observed_work()
+        assert observed is not None
+        settled = self._work.check_quiesced(snapshot, observed, self._now_ns(), self._is_unfit)
         if self._boots > 1 and settled:
             self.marks.reach(TRIGGER_AFTER_CRASH)
         living = {agent.name for agent in self._living()}
@@ -227,20 +227,20 @@ class RuntimeBoots(AgentsTarget):
 
     def _checked(self) -> RootSnapshot:
         """Check view, logs and rows; return the snapshot of the logs."""
-        seen = self._seen_work()
+        observed = self._observed_work()
         self._shadow.observe(self._runtime.view())
         snapshot = self._read()
         self._shadow.check(snapshot, self._latest_ns())
-        if seen is not None:
-            self._work.check(snapshot, seen, self._latest_ns(), self._now_ns())
+        if observed is not None:
+            self._work.check(snapshot, observed, self._latest_ns(), self._now_ns())
         return snapshot
 
-    def _seen_work(self) -> SeenWork | None:
+    def _observed_work(self) -> ObservedWork | None:
         """Return the rows of this moment; None if a fault prevents the read."""
         if self._runtime.view().state_stopped:
             return None
         try:
-            return self._work.seen(self._host)
+            return self._work.observe(self._host)
         except apsw.Error:
             if self.fault_plan:
                 return None

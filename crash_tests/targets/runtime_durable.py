@@ -210,8 +210,8 @@ class DurableRuntimeTarget(RuntimeTarget):
 
     def _rows(self) -> Rows:
         """Return the rows of this moment; none if they cannot be read."""
-        seen = self._seen_work()
-        return NO_ROWS if seen is None else seen.rows
+        observed = self._observed_work()
+        return NO_ROWS if observed is None else observed.rows
 
 
 def _place(arguments: Arguments) -> int:

@@ -14,7 +14,7 @@ from oracles.runtime.shadow_work import ShadowWork
 from system.ports import Host
 
 
-class SeenWork(NamedTuple):
+class ObservedWork(NamedTuple):
     """The rows, and the effects and requests of each key, at one moment."""
 
     rows: Rows
@@ -32,7 +32,7 @@ class RuntimeWork:
         self.shadow = shadow
         self.ledger = ledger
 
-    def seen(self, host: Host) -> SeenWork | None:
+    def observe(self, host: Host) -> ObservedWork | None:
         """Return all rows of this moment; None if a transaction of the database is failing.
 
         They are read on the connection of the runtime, between two of its transactions. Raises
@@ -47,32 +47,40 @@ class RuntimeWork:
         if connection is not None:
             rows = read_rows(lambda statement: connection.execute(statement).fetchall())
         if ledger is None:
-            return SeenWork(rows, Counter(), Counter())
-        return SeenWork(rows, Counter(ledger.effects), Counter(ledger.requests))
+            return ObservedWork(rows, Counter(), Counter())
+        return ObservedWork(rows, Counter(ledger.effects), Counter(ledger.requests))
 
-    def settle(self, snapshot: RootSnapshot, seen: SeenWork, latest_ns: int, now_ns: int) -> None:
+    def settle(
+        self, snapshot: RootSnapshot, observed: ObservedWork, latest_ns: int, now_ns: int
+    ) -> None:
         """Check the rows after a recovery; the crash may have interrupted any request."""
         effects = self.shadow.effects
         effects.crash()
-        for key in seen.rows.activities:
+        for key in observed.rows.activities:
             if not effects.knows(key):
                 effects.doubt(key)
-        self.shadow.settle(snapshot, seen.rows, latest_ns)
-        self._check_effects(seen, now_ns)
+        self.shadow.settle(snapshot, observed.rows, latest_ns)
+        self._check_effects(observed, now_ns)
 
-    def check(self, snapshot: RootSnapshot, seen: SeenWork, latest_ns: int, now_ns: int) -> None:
-        """Check a snapshot that is not older than ``seen``."""
-        self.shadow.check(snapshot, seen.rows, latest_ns)
-        self._check_effects(seen, now_ns)
+    def check(
+        self, snapshot: RootSnapshot, observed: ObservedWork, latest_ns: int, now_ns: int
+    ) -> None:
+        """Check a snapshot that is not older than ``observed``."""
+        self.shadow.check(snapshot, observed.rows, latest_ns)
+        self._check_effects(observed, now_ns)
 
     def check_quiesced(
-        self, snapshot: RootSnapshot, seen: SeenWork, now_ns: int, is_unfit: Callable[[str], bool]
+        self,
+        snapshot: RootSnapshot,
+        observed: ObservedWork,
+        now_ns: int,
+        is_unfit: Callable[[str], bool],
     ) -> int:
         """Check that everything is done; return the number of triggers that turns have settled."""
-        self.shadow.effects.check_performed(seen.rows, seen.effects)
-        return self.shadow.check_quiesced(snapshot, seen.rows, now_ns, is_unfit)
+        self.shadow.effects.check_performed(observed.rows, observed.effects)
+        return self.shadow.check_quiesced(snapshot, observed.rows, now_ns, is_unfit)
 
-    def _check_effects(self, seen: SeenWork, now_ns: int) -> None:
+    def _check_effects(self, observed: ObservedWork, now_ns: int) -> None:
         if self.ledger is None:
             return
         self.ledger.check()
@@ -83,4 +91,4 @@ class RuntimeWork:
             effects.refuse(key)
         self.ledger.doubted.clear()
         self.ledger.refused.clear()
-        self.shadow.check_effects(seen.rows, seen.effects, seen.requests, now_ns)
+        self.shadow.check_effects(observed.rows, observed.effects, observed.requests, now_ns)

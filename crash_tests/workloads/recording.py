@@ -19,7 +19,7 @@ from crash_tests.workloads.observations import Observer, replay_observations
 from crash_tests.workloads.workload import Workload
 from oracles.history import History, Known
 from oracles.recording.canonical import canonical
-from oracles.recording.record_reader import SeenRecord
+from oracles.recording.record_reader import ObservedRecord
 from oracles.recording.shadow_execution import LogRecordKind
 from oracles.recording.shadow_recording import ShadowRecording
 from oracles.violation import FalseAlarm
@@ -131,23 +131,23 @@ def _work(process: Process, ack: History) -> None:
         _Recorders(host, loop, opened[0], Observer(ack)).work()
 
 
-def _recover(process: Process) -> dict[str, SeenRecord | None]:
+def _recover(process: Process) -> dict[str, ObservedRecord | None]:
     with Lifetime(process) as (host, loop):
         opened = open_recording(host, segment_bytes=_SEGMENT_BYTES)
         recording, log = loop.run_until_complete(opened)
         store = WalExecutionStore(recording, host.clock)
-        seen = read_store(store)
-        check_incomplete(store, seen)
-        check_record_files(host.files, seen)
+        observed = read_store(store)
+        check_incomplete(store, observed)
+        check_record_files(host.files, observed)
     if not log.report.lost_nothing:
         raise FalseAlarm("recovery reports damage that no crash can do", report=str(log.report))
-    return seen
+    return observed
 
 
-def _judge(seen: dict[str, SeenRecord | None], known: Known) -> None:
+def _judge(observed: dict[str, ObservedRecord | None], known: Known) -> None:
     shadow = ShadowRecording()
     replay_observations(known, shadow)
-    shadow.settle(seen, kept=False)
+    shadow.settle(observed, kept=False)
 
 
 recording = Workload(

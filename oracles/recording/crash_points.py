@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final, NamedTuple
 
-from oracles.recording.record_reader import SeenRecord
+from oracles.recording.record_reader import ObservedRecord
 
 _BY_TYPE: Final = {
     "INTENT_RECEIVED": ("after_receive", "safe_to_retry"),
@@ -37,7 +37,7 @@ class ExpectedPoint(NamedTuple):
     action: str
 
 
-def expected_point(record: SeenRecord) -> ExpectedPoint:
+def expected_point(record: ObservedRecord) -> ExpectedPoint:
     """Return the stage of the last event of a record, and its consequences."""
     stage, recovery = _stage(record)
     action = "retry"
@@ -48,7 +48,7 @@ def expected_point(record: SeenRecord) -> ExpectedPoint:
     return ExpectedPoint(stage, recovery, action)
 
 
-def _stage(record: SeenRecord) -> tuple[str, str]:
+def _stage(record: ObservedRecord) -> tuple[str, str]:
     if not record.events:
         return "before_start", "safe_to_retry"
     last = record.events[-1]

@@ -18,7 +18,7 @@ from typing import Any, Final
 from zlib import MAX_WBITS, crc32, decompress
 
 from oracles.recording.canonical import canonical, envelope_hash
-from oracles.recording.record_reader import FINAL, SeenEvent, SeenRecord
+from oracles.recording.record_reader import FINAL, ObservedEvent, ObservedRecord
 from oracles.recording.violations import BrokenRecord
 
 _ROW: Final = Struct(">8s8sQQ16s")
@@ -38,7 +38,7 @@ _LOST: Final = "recording_failure"
 _CORRUPTED: Final = "record_corrupted"
 
 
-def read_pack(name: str, data: bytes, damaged: Container[str] = ()) -> dict[str, SeenRecord]:
+def read_pack(name: str, data: bytes, damaged: Container[str] = ()) -> dict[str, ObservedRecord]:
     """Return the records of a pack by id, without those of ``damaged`` that have a wrong digest.
 
     ``BrokenRecord`` if it is not a sound pack.
@@ -65,7 +65,9 @@ def with_member(data: bytes, execution_id: str, member: bytes) -> bytes:
     return content + table + trailer + crc32(trailer).to_bytes(4, "big")
 
 
-def _records(name: str, data: bytes, damaged: Container[str]) -> Iterator[tuple[str, SeenRecord]]:
+def _records(
+    name: str, data: bytes, damaged: Container[str]
+) -> Iterator[tuple[str, ObservedRecord]]:
     last = b""
     end = 0
     for key, hashed, start, size, digest in _rows(name, data):
@@ -98,13 +100,13 @@ def _rows(name: str, data: bytes) -> Iterator[tuple[bytes, bytes, int, int, byte
     return _ROW.iter_unpack(table)
 
 
-def _record(execution_id: str, lines: bytes) -> SeenRecord:
+def _record(execution_id: str, lines: bytes) -> ObservedRecord:
     """Return the record of an execution from the lines of its log records."""
     log_records = [(int(line[:2]), json.loads(line[3:])) for line in lines.splitlines()]
     if not log_records or log_records[0][0] != _START:
         raise BrokenRecord("an execution has no start", execution_id=execution_id)
     start: dict[str, Any] = log_records[0][1]["p"]
-    events: list[SeenEvent] = []
+    events: list[ObservedEvent] = []
     reason: str | None = _INCOMPLETE
     for entry_type, log_record in log_records[1:]:
         if log_record["x"] != execution_id:
@@ -118,14 +120,14 @@ def _record(execution_id: str, lines: bytes) -> SeenRecord:
                 continue
             if log_record["n"] > number and reason != _LOST:
                 number, reason = log_record["n"], _CORRUPTED
-            events.append(SeenEvent(number, _EVENTS[entry_type], canonical(log_record["p"])))
+            events.append(ObservedEvent(number, _EVENTS[entry_type], canonical(log_record["p"])))
             if entry_type == 6 and reason == _INCOMPLETE:
                 reason = None
     response = events[-1].payload if events and events[-1].type == FINAL else None
     header = start["header"]
     if header["executionId"] != execution_id:
         raise BrokenRecord("an execution has the start of another", execution_id=execution_id)
-    return SeenRecord(
+    return ObservedRecord(
         execution_id, canonical(start["envelope"]), header.get("sideEffectClass"),
         tuple(events), response, reason, None,
     )  # fmt: skip

@@ -18,7 +18,7 @@ _ID: Final = re.compile(r"exec-[0-9a-f]{16}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
 
-class SeenEvent(NamedTuple):
+class ObservedEvent(NamedTuple):
     """One event of a record; ``payload`` is canonical JSON."""
 
     seq: int
@@ -26,7 +26,7 @@ class SeenEvent(NamedTuple):
     payload: bytes
 
 
-class SeenRecord(NamedTuple):
+class ObservedRecord(NamedTuple):
     """A record as it was read; JSON values are canonical.
 
     ``invalidated`` has the reason and the author of its invalidation, or is None.
@@ -35,13 +35,13 @@ class SeenRecord(NamedTuple):
     execution_id: str
     envelope: bytes
     side_effects: str | None
-    events: tuple[SeenEvent, ...]
+    events: tuple[ObservedEvent, ...]
     response: bytes | None
     reason: str | None
     invalidated: tuple[str, str] | None
 
 
-def read_record_file(name: str, data: bytes) -> SeenRecord:
+def read_record_file(name: str, data: bytes) -> ObservedRecord:
     """Return the record in a file of the store; raise ``BrokenRecord`` if the file is damaged."""
     try:
         text = decompress(data, MAX_WBITS | 16) if name.endswith(".gz") else data
@@ -54,22 +54,23 @@ def read_record_file(name: str, data: bytes) -> SeenRecord:
     return record
 
 
-def read_record(members: Mapping[str, object]) -> SeenRecord:
+def read_record(members: Mapping[str, object]) -> ObservedRecord:
     """Return a record from its JSON object; raise ``BrokenRecord`` if its parts disagree."""
     try:
         header, envelope, events = members["header"], members["envelope"], members["events"]
         assert isinstance(header, dict)
         assert isinstance(envelope, dict)
         assert isinstance(events, list)
-        seen = tuple(
-            SeenEvent(event["seq"], event["type"], canonical(event["payload"])) for event in events
+        observed = tuple(
+            ObservedEvent(event["seq"], event["type"], canonical(event["payload"]))
+            for event in events
         )
         response = members["finalResponse"]
-        record = SeenRecord(
+        record = ObservedRecord(
             header["executionId"],
             canonical(envelope),
             header.get("sideEffectClass"),
-            seen,
+            observed,
             None if response is None else canonical(response),
             header["replayableReason"],
             _invalidation(header),
@@ -98,7 +99,7 @@ def _check_header(header: dict[str, object], members: Mapping[str, object]) -> N
         raise BrokenRecord("the hash of a record is wrong", execution_id=identity)
 
 
-def _check_chain(record: SeenRecord, header: dict[str, object], events: list[object]) -> None:
+def _check_chain(record: ObservedRecord, header: dict[str, object], events: list[object]) -> None:
     link = str(header["envelopeHash"])
     for event in events:
         link = hash_text(link.encode("ascii") + canonical(event))
@@ -106,7 +107,7 @@ def _check_chain(record: SeenRecord, header: dict[str, object], events: list[obj
     _check(record, header["eventCount"] == len(events), "number of events")
 
 
-def _check_events(record: SeenRecord, members: Mapping[str, object]) -> None:
+def _check_events(record: ObservedRecord, members: Mapping[str, object]) -> None:
     """Check numbers, final response and router decision."""
     numbers = [event.seq for event in record.events]
     rising = all(before < after for before, after in pairwise(numbers))
@@ -121,7 +122,7 @@ def _check_events(record: SeenRecord, members: Mapping[str, object]) -> None:
     _check(record, route == (routes[-1] if routes else b"null"), "router decision")
 
 
-def _check(record: SeenRecord, holds: bool, part: str) -> None:
+def _check(record: ObservedRecord, holds: bool, part: str) -> None:
     if not holds:
         raise BrokenRecord(f"the {part} of a record is wrong", record=record)
 

@@ -14,7 +14,7 @@ from enum import Enum, auto
 from itertools import product
 from typing import Final
 
-from oracles.recording.record_reader import SeenRecord
+from oracles.recording.record_reader import ObservedRecord
 
 INCOMPLETE: Final = "execution_incomplete"
 FAILURE: Final = "recording_failure"
@@ -95,7 +95,7 @@ class ShadowExecution:
             None,
         )
 
-    def survivors(self, record: SeenRecord | None, *, kept: bool) -> list[LogRecord] | None:
+    def survivors(self, record: ObservedRecord | None, *, kept: bool) -> list[LogRecord] | None:
         """Return the log records that a record shows; None if no crash can leave that record.
 
         ``record`` is None if the execution is missing in the store. With ``kept`` every log record
@@ -112,7 +112,7 @@ class ShadowExecution:
                 return log_records
         return None
 
-    def is_live(self, record: SeenRecord | None) -> bool:
+    def is_live(self, record: ObservedRecord | None) -> bool:
         """Return whether a running system may show this record."""
         if record is None:
             return not any(log_record.live for log_record in self.log_records)
@@ -122,7 +122,7 @@ class ShadowExecution:
             if all(log_record in log_records for log_record in self.log_records if log_record.live)
         )
 
-    def is_wrong(self, record: SeenRecord) -> bool:
+    def is_wrong(self, record: ObservedRecord) -> bool:
         """Return whether a record contains anything that was never recorded, or conceals a loss.
 
         Such a record is a violation for damaged executions too.
@@ -186,7 +186,7 @@ class ShadowExecution:
                     yield log_records
 
     def _is_shown(
-        self, log_records: Sequence[LogRecord], record: SeenRecord, *, live: bool = False
+        self, log_records: Sequence[LogRecord], record: ObservedRecord, *, live: bool = False
     ) -> bool:
         kinds = (LogRecordKind.EVENT, LogRecordKind.FINAL)
         expected = [

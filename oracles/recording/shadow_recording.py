@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping
 from typing import Final
 
-from oracles.recording.record_reader import FINAL, SeenRecord
+from oracles.recording.record_reader import FINAL, ObservedRecord
 from oracles.recording.shadow_execution import (
     CORRUPTED,
     LogRecord,
@@ -22,7 +22,7 @@ from oracles.recording.shadow_execution import (
 from oracles.recording.violations import UnearnedReplay, UnreportedDamage, WrongReason
 from oracles.violation import LogGap, LostAck, Phantom, Resurrected, SilentEmpty, Violation
 
-Seen = Mapping[str, SeenRecord | None]
+ObservedRecords = Mapping[str, ObservedRecord | None]
 """Records by id; None for one that the store reports as damaged."""
 
 _SAMPLED_DIGITS: Final = slice(5, 13)
@@ -160,7 +160,9 @@ class ShadowRecording:
 
     # -- reads ---------------------------------------------------------------------------
 
-    def check(self, execution_id: str, record: SeenRecord | None, *, excused: bool = False) -> None:
+    def check(
+        self, execution_id: str, record: ObservedRecord | None, *, excused: bool = False
+    ) -> None:
         """Compare with a read from the running system; ``record`` is None if it has none.
 
         With ``excused`` silent damage may have destroyed parts, now and in later reads.
@@ -180,7 +182,7 @@ class ShadowRecording:
 
     def settle(
         self,
-        seen: Seen,
+        observed: ObservedRecords,
         *,
         kept: bool,
         excused: Container[str] = (),
@@ -194,21 +196,21 @@ class ShadowRecording:
         If it may have ``hidden`` records, that of a start under way may appear later. Returns
         whether a log record that was not acknowledged survived.
         """
-        self._adopt(seen, hidden=hidden)
+        self._adopt(observed, hidden=hidden)
         shown: dict[int, list[LogRecord]] = {}
         # A record that is lost is unreadable if a damaged pack may have it.
         is_damaged = any(execution.damaged for execution in self.executions.values())
         for execution_id, execution in self.executions.items():
-            record = seen.get(execution_id)
+            record = observed.get(execution_id)
             log_records = execution.survivors(record, kept=kept)
-            if record is None and execution_id in seen and not is_damaged:
+            if record is None and execution_id in observed and not is_damaged:
                 log_records = None
             if log_records is None and not execution.damaged:
                 if execution_id not in excused:
-                    if not seen and len(self.executions) > 1:
+                    if not observed and len(self.executions) > 1:
                         raise SilentEmpty("the store is empty", executions=len(self.executions))
                     raise self._violation(execution_id, execution, record)
-                if not (reported or _is_corrupted(execution_id, seen)):
+                if not (reported or _is_corrupted(execution_id, observed)):
                     raise UnreportedDamage(
                         "an execution is damaged, and the recovery does not report it",
                         execution_id=execution_id, log_records=execution.log_records, actual=record,
@@ -221,11 +223,11 @@ class ShadowRecording:
                 log_records = None
             shown[id(execution)] = execution.log_records if log_records is None else log_records
         self._check_order(shown, excused)
-        return self._decide(seen, shown)
+        return self._decide(observed, shown)
 
-    def _adopt(self, seen: Seen, *, hidden: bool) -> None:
+    def _adopt(self, observed: ObservedRecords, *, hidden: bool) -> None:
         """Find the ids of the executions whose start was under way."""
-        for execution_id, record in seen.items():
+        for execution_id, record in observed.items():
             if execution_id in self.executions:
                 continue
             for execution in self._starting:
@@ -235,7 +237,7 @@ class ShadowRecording:
                     break
             else:
                 raise Phantom("a record exists that was never started", record=record)
-        if None not in seen.values() and not hidden:
+        if None not in observed.values() and not hidden:
             # A record that cannot be read now may be that of a start under way.
             self._starting.clear()
 
@@ -261,10 +263,10 @@ class ShadowRecording:
                     kept=log_record,
                 )
 
-    def _decide(self, seen: Seen, shown: Mapping[int, list[LogRecord]]) -> bool:
+    def _decide(self, observed: ObservedRecords, shown: Mapping[int, list[LogRecord]]) -> bool:
         happened = False
         for execution_id, execution in list(self.executions.items()):
-            record, log_records = seen.get(execution_id), shown[id(execution)]
+            record, log_records = observed.get(execution_id), shown[id(execution)]
             happened |= any(log_record.safety is not Safety.DURABLE for log_record in log_records)
             if not log_records:
                 del self.executions[execution_id]
@@ -284,14 +286,14 @@ class ShadowRecording:
         return happened
 
     def _check_right(
-        self, execution_id: str, execution: ShadowExecution, record: SeenRecord | None
+        self, execution_id: str, execution: ShadowExecution, record: ObservedRecord | None
     ) -> None:
         """Check a record of which parts may be missing."""
         if record is not None and execution.is_wrong(record):
             raise self._violation(execution_id, execution, record)
 
     def _violation(
-        self, execution_id: str, execution: ShadowExecution, record: SeenRecord | None
+        self, execution_id: str, execution: ShadowExecution, record: ObservedRecord | None
     ) -> Violation:
         evidence = {
             "execution_id": execution_id,
@@ -342,7 +344,7 @@ def _written(log_record: LogRecord) -> None:
     log_record.safety, log_record.live = Safety.WRITTEN, True
 
 
-def _is_corrupted(execution_id: str, seen: Seen) -> bool:
+def _is_corrupted(execution_id: str, observed: ObservedRecords) -> bool:
     """Return whether the store itself reports that a part of a record is missing through damage."""
-    record = seen.get(execution_id)
-    return execution_id in seen and (record is None or record.reason == CORRUPTED)
+    record = observed.get(execution_id)
+    return execution_id in observed and (record is None or record.reason == CORRUPTED)

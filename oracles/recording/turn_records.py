@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from oracles.recording.pack_reader import read_pack
-from oracles.recording.record_reader import SeenRecord, read_record_file
+from oracles.recording.record_reader import ObservedRecord, read_record_file
 from oracles.violation import Duplicated, LostAck, Phantom, TornRecord
 
 _LOG: Final = re.compile(r"agents/([0-9a-f]{32})/events(\.\d+)?\.jsonl")
@@ -88,7 +88,7 @@ def _committed(
 
 def _records(
     files: Mapping[str, bytes], sessions: Collection[str]
-) -> Iterator[tuple[str, SeenRecord]]:
+) -> Iterator[tuple[str, ObservedRecord]]:
     """Yield the records of these sessions by the id of their turn."""
     seen = set[str]()
     for record in _all_records(files).values():
@@ -101,15 +101,15 @@ def _records(
             yield turn_id, record
 
 
-def _is_irreversible(record: SeenRecord) -> bool:
+def _is_irreversible(record: ObservedRecord) -> bool:
     """Return whether a response says that its turn has effects that cannot be undone."""
     response = json.loads(record.response or b"{}")
     return bool(response["metadata"].get("sideEffectClass") == "IRREVERSIBLE")
 
 
-def _all_records(files: Mapping[str, bytes]) -> dict[str, SeenRecord]:
+def _all_records(files: Mapping[str, bytes]) -> dict[str, ObservedRecord]:
     """Return the records by id; a file of its own replaces a pack, a newer pack an older one."""
-    records: dict[str, SeenRecord] = {}
+    records: dict[str, ObservedRecord] = {}
     for path in sorted(files):
         if _PACK.fullmatch(path):
             records |= read_pack(path, files[path])
@@ -120,7 +120,7 @@ def _all_records(files: Mapping[str, bytes]) -> dict[str, SeenRecord]:
     return records
 
 
-def _text_of(record: SeenRecord) -> str | None:
+def _text_of(record: ObservedRecord) -> str | None:
     """Return the text of a successful response, or None."""
     if record.response is None:
         return None

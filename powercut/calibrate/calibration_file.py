@@ -120,7 +120,7 @@ def _problem(row: object) -> str:
 
 
 def _problem_of_lists(
-    calls: list[object], results: list[object], seen: list[object], returned: int
+    calls: list[object], results: list[object], outcomes: list[object], returned: int
 ) -> str:
     for call in calls:
         if not is_call(call):
@@ -129,15 +129,17 @@ def _problem_of_lists(
         return f"has {returned} calls and {len(results)} results"
     if not all(result is None or isinstance(result, str) for result in results):
         return "has a result that is no name of an errno"
-    for outcome in seen:
-        if not _is_seen(outcome, returned):
+    for outcome in outcomes:
+        if not _is_outcome(outcome, returned):
             return f"has a malformed outcome: {outcome!r}"
     return ""
 
 
-def _is_seen(seen: object, calls: int) -> bool:
-    if not (isinstance(seen, dict) and isinstance(seen.get("out"), dict)):
+def _is_outcome(outcome: object, calls: int) -> bool:
+    if not (isinstance(outcome, dict) and isinstance(outcome.get("out"), dict)):
         return False
-    is_text = all(isinstance(text, str) and _TEXT.fullmatch(text) for text in seen["out"].values())
-    returned = seen.get("k")
+    is_text = all(
+        isinstance(text, str) and _TEXT.fullmatch(text) for text in outcome["out"].values()
+    )
+    returned = outcome.get("k")
     return is_text and isinstance(returned, int) and 0 <= returned <= calls

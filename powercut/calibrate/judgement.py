@@ -32,7 +32,7 @@ MODEL_OF: Final[Mapping[str, PersistenceModel]] = {
 """The model that must allow the outcomes of each recorded file system."""
 
 
-class Seen(NamedTuple):
+class JudgedOutcome(NamedTuple):
     """An outcome, after ``returned`` calls had returned."""
 
     returned: int
@@ -47,8 +47,8 @@ class Judgement(NamedTuple):
     """
 
     differences: list[tuple[Call, str | None, str | None]]
-    allowed: list[Seen]
-    forbidden: list[Seen]
+    allowed: list[JudgedOutcome]
+    forbidden: list[JudgedOutcome]
 
 
 class Simulated:
@@ -70,12 +70,12 @@ class Simulated:
         self.journal = disk.journal
         self.next_inode = disk.next_inode
 
-    def allows(self, model: PersistenceModel, seen: Seen) -> bool:
+    def allows(self, model: PersistenceModel, observed: JudgedOutcome) -> bool:
         """Return whether a power cut after that many calls, or in the next, leaves the outcome."""
-        last = self.bounds[min(seen.returned + 1, len(self.bounds) - 1)]
+        last = self.bounds[min(observed.returned + 1, len(self.bounds) - 1)]
         return any(
-            search.survivors_of(seen.outcome) is not None
-            for search in self._searches(model, self.bounds[seen.returned], last)
+            search.survivors_of(observed.outcome) is not None
+            for search in self._searches(model, self.bounds[observed.returned], last)
         )
 
     def _searches(self, model: PersistenceModel, first: int, last: int) -> Iterator[OutcomeSearch]:
@@ -95,10 +95,10 @@ def judge(row: Mapping[str, Any], model: PersistenceModel | None = None) -> Judg
     differences = [(call, real, ours) for call, real, ours in pairs if real != ours]
     if differences:
         return Judgement(differences, [], [])
-    verdicts: dict[bool, list[Seen]] = {True: [], False: []}
+    verdicts: dict[bool, list[JudgedOutcome]] = {True: [], False: []}
     for entry in row["seen"]:
-        seen = Seen(entry["k"], entry["out"])
-        verdicts[program.allows(model or MODEL_OF[row["fs"]], seen)].append(seen)
+        observed = JudgedOutcome(entry["k"], entry["out"])
+        verdicts[program.allows(model or MODEL_OF[row["fs"]], observed)].append(observed)
     return Judgement([], verdicts[True], verdicts[False])
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from powercut.calibrate.crash_images import CrashImage
 from powercut.calibrate.program import Outcome, errno_name
-from powercut.calibrate.row import Seen
+from powercut.calibrate.row import ObservedOutcome
 
 
 class Observations:
@@ -32,10 +32,10 @@ class Observations:
         """Note that the kernel refused to mount ``image``."""
         self.refused.append([errno_name(error), *_survivors(image)])
 
-    def seen(self) -> list[Seen]:
+    def outcomes(self) -> list[ObservedOutcome]:
         """Return the outcomes, sorted by the number of calls that had returned."""
         return [
-            Seen(k=key[0], out=json.loads(key[1]), n=count, how=self._how[key])
+            ObservedOutcome(k=key[0], out=json.loads(key[1]), n=count, how=self._how[key])
             for key, count in sorted(self._counts.items())
         ]
 

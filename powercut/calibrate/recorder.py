@@ -96,7 +96,7 @@ class Recorder:
             log=[["f"] if isinstance(e, Flush) else ["w", e.offset, e.size] for e in run.log],
             images=len(images),
             mount_failed=observations.refused,
-            seen=observations.seen(),
+            seen=observations.outcomes(),
             seed=seed,
             seconds=round(time.perf_counter() - began, 2),
         )

@@ -16,8 +16,8 @@ class Program:
     calls: tuple[Call, ...]
 
 
-class Seen(TypedDict):
-    """An outcome that was seen when ``k`` calls had returned, in ``n`` places of the log.
+class ObservedOutcome(TypedDict):
+    """An outcome that was observed when ``k`` calls had returned, in ``n`` places of the log.
 
     ``how`` is an image that showed it: position in the log, last flush, survivors of the writes
     since, and the torn one with its bytes.
@@ -45,6 +45,6 @@ class Row(TypedDict):
     log: list[list[str | int]]
     images: int
     mount_failed: list[list[object]]
-    seen: list[Seen]
+    seen: list[ObservedOutcome]
     seed: int
     seconds: float

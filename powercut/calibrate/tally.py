@@ -9,7 +9,7 @@ from typing import TypeAlias
 from powercut.calibrate.file_system import FILE_SYSTEMS
 from powercut.calibrate.judgement import MODEL_OF, Judgement, judge
 from powercut.calibrate.mechanism import mechanism
-from powercut.calibrate.row import Row, Seen
+from powercut.calibrate.row import ObservedOutcome, Row
 from sim.disk.crash.persistence import PersistenceModel
 
 ModelOf: TypeAlias = Callable[[str], PersistenceModel]
@@ -45,7 +45,7 @@ class Contradiction:
     row: Row
     model: str
     cause: str
-    forbidden: tuple[Seen, ...]
+    forbidden: tuple[ObservedOutcome, ...]
 
     @property
     def group(self) -> tuple[str, str]:
@@ -86,13 +86,13 @@ class Tally:
     def contradiction(self, row: Row) -> Contradiction | None:
         """Judge a row; return the contradiction, or None if the model allows all that was seen."""
         model = self._model_of(row["fs"])
-        readable = [seen for seen in row["seen"] if not _is_unreadable(seen)]
+        readable = [observed for observed in row["seen"] if not _is_unreadable(observed)]
         judgement = judge({**row, "seen": readable}, model)
         if judgement.differences:
             return Contradiction(row, model.name, _differences(judgement), ())
         if not judgement.forbidden:
             return None
-        forbidden = [seen for seen in readable if _is_among(seen, judgement)]
+        forbidden = [observed for observed in readable if _is_among(observed, judgement)]
         kind = FILE_SYSTEMS[row["fs"]].kind
         cause = mechanism(kind, model, lambda changed: _allows(changed, row, forbidden))
         return Contradiction(row, model.name, cause, tuple(forbidden))
@@ -109,16 +109,18 @@ def _size(contradiction: Contradiction) -> int:
     return contradiction.calls
 
 
-def _allows(model: PersistenceModel, row: Row, forbidden: Iterable[Seen]) -> bool:
+def _allows(model: PersistenceModel, row: Row, forbidden: Iterable[ObservedOutcome]) -> bool:
     return not judge({**row, "seen": list(forbidden)}, model).forbidden
 
 
-def _is_among(seen: Seen, judgement: Judgement) -> bool:
-    return (seen["k"], seen["out"]) in [(e.returned, e.outcome) for e in judgement.forbidden]
+def _is_among(observed: ObservedOutcome, judgement: Judgement) -> bool:
+    return (observed["k"], observed["out"]) in [
+        (e.returned, e.outcome) for e in judgement.forbidden
+    ]
 
 
-def _is_unreadable(seen: Seen) -> bool:
-    return any(text.startswith("ERR") for text in seen["out"].values())
+def _is_unreadable(observed: ObservedOutcome) -> bool:
+    return any(text.startswith("ERR") for text in observed["out"].values())
 
 
 def _differences(judgement: Judgement) -> str:

@@ -134,10 +134,10 @@ def events_of(workload: RecordedWorkload) -> Iterator[Event]:
 
 def _acknowledgement(entry: HistoryEntry, number: int, entries: int) -> Event:
     is_text = isinstance(entry.value, str) and entry.place is None
-    text = f"({_shortened(str(entry.value))})" if is_text else ""
+    text = f"({_abbreviated(str(entry.value))})" if is_text else ""
     return Event("ack", number, entry.place, text, entries)
 
 
-def _shortened(text: str) -> str:
+def _abbreviated(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _MOST_TEXT else f"{line[: _MOST_TEXT - 1]}…"

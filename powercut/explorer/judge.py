@@ -201,7 +201,7 @@ class _Explorer:
         self._nested = limits.nested
         self._ends_at_sample = few is not None
         self._journals = Journals(workload.history, limits, self._is_new)
-        self._depth_seen: dict[Key, int] = {}
+        self._visited_depth: dict[Key, int] = {}
         self._tick = Ticker(judge.tick, self.result)
         self._batch: list[CrashImage] = []
 
@@ -251,20 +251,20 @@ class _Explorer:
         be crashed as well.
         """
         self._tick()
-        seen = self._depth_seen.get(key)
+        seen = self._visited_depth.get(key)
         return seen is None or (depth < seen and depth <= self._nested)
 
     def _register(self, crashed: CrashImage) -> bool:
         """Count an image; return False if it was registered before."""
         self._tick.operation = crashed.crashes[0].operation
         self._tick()
-        key, depth, depth_seen = crashed.key, len(crashed.crashes), self._depth_seen
-        seen = depth_seen.get(key)
+        key, depth, visited_depth = crashed.key, len(crashed.crashes), self._visited_depth
+        seen = visited_depth.get(key)
         if seen is None:
             self.result.states += 1
         elif not (depth < seen and depth <= self._nested):
             return False
-        depth_seen[key] = depth
+        visited_depth[key] = depth
         return True
 
     def _settle_batch(self) -> None:
@@ -285,7 +285,7 @@ class _Explorer:
             violation = self._judge.once(crashed, self._history, self.result.model)
         if violation is not None:
             # A failed image is never checked again.
-            self._depth_seen[crashed.key] = 0
+            self._visited_depth[crashed.key] = 0
             failure = Failure(crashed.crashes, crashed.entries, crashed.key[1], violation)
             self.result.fail(failure)
 

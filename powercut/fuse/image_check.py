@@ -122,7 +122,7 @@ class FilesCheck:
         try:
             OldOrNew(initial)({path: actual}, known)
         except Violation as violation:
-            evidence = {name: _shortened(value) for name, value in violation.evidence.items()}
+            evidence = {name: _abbreviated(value) for name, value in violation.evidence.items()}
             return type(violation)(violation.statement, **evidence)
         raise AssertionError(f"{path} is old or new")
 
@@ -138,7 +138,7 @@ def _content(inode: Inode) -> bytes | None:
     return inode.read(0, inode.size) if inode.is_file else None
 
 
-def _shortened(value: object) -> object:
+def _abbreviated(value: object) -> object:
     """Return the files of a violation, with the lengths of contents that are long."""
     if not isinstance(value, dict):
         return value

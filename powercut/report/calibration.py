@@ -8,7 +8,7 @@ from typing import Final
 from rich import box
 from rich.table import Table
 
-from powercut.calibrate.row import Row, Seen
+from powercut.calibrate.row import ObservedOutcome, Row
 from powercut.calibrate.tally import Contradiction, Counts
 from powercut.counted import counted
 
@@ -45,8 +45,8 @@ def contradiction_lines(found: Contradiction, programs: int) -> Iterator[str]:
     yield f"  seed {row['seed']}, kernel {row['kernel']}"
     yield from _call_lines("set-up", row["setup"])
     yield from _call_lines("calls", row["ops"])
-    for seen in found.forbidden[:_MOST_OUTCOMES]:
-        yield from _outcome_lines(row, seen)
+    for observed in found.forbidden[:_MOST_OUTCOMES]:
+        yield from _outcome_lines(row, observed)
     others = len(found.forbidden) - _MOST_OUTCOMES
     if others > 0:
         yield f"  and {others} more outcomes"
@@ -58,9 +58,9 @@ def _call_lines(title: str, calls: Iterable[Iterable[str | int]]) -> Iterator[st
         yield f"  {title if number == 1 else '':7} {number}. {words}"
 
 
-def _outcome_lines(row: Row, seen: Seen) -> Iterator[str]:
-    moment = f"after call {seen['k']}" if seen["k"] else "before call 1"
-    if seen["k"] < len(row["ops"]):
-        moment += " or during the next" if seen["k"] else " or during it"
-    tree = ", ".join(f"{path}: {text}" for path, text in seen["out"].items()) or "an empty tree"
+def _outcome_lines(row: Row, observed: ObservedOutcome) -> Iterator[str]:
+    moment = f"after call {observed['k']}" if observed["k"] else "before call 1"
+    if observed["k"] < len(row["ops"]):
+        moment += " or during the next" if observed["k"] else " or during it"
+    tree = ", ".join(f"{path}: {text}" for path, text in observed["out"].items()) or "an empty tree"
     yield f"  power cut {moment} left {tree}"

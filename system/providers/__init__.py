@@ -2,6 +2,13 @@
 
 from system.providers.agentic import AgenticProvider, AgentService
 from system.providers.bare import BareProvider, Model
-from system.providers.scripted import ScriptedProvider, play
+from system.providers.scripted import ScriptedProvider, run_scripts
 
-__all__ = ["AgentService", "AgenticProvider", "BareProvider", "Model", "ScriptedProvider", "play"]
+__all__ = [
+    "AgentService",
+    "AgenticProvider",
+    "BareProvider",
+    "Model",
+    "ScriptedProvider",
+    "run_scripts",
+]

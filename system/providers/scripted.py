@@ -14,7 +14,7 @@ from system.ports import Json, JsonObject, Opening, Tools
 from system.storage.codec import canonical
 
 
-def play(prompt: str, tools: Tools) -> str:
+def run_scripts(prompt: str, tools: Tools) -> str:
     """Perform the scripts in a prompt; return the answer, a text without surrogates.
 
     The id of a call is its position: number of the message and of the call, from 0.
@@ -62,7 +62,7 @@ class ScriptedConversation:
     async def send(self, prompt: str, key: str, tools: Tools) -> AsyncIterator[str]:
         """Yield the answer in one piece; a script gives the same answer in every turn."""
         del key
-        yield play(prompt, tools)
+        yield run_scripts(prompt, tools)
 
     async def suspend(self) -> bytes:
         """Return nothing."""

@@ -58,7 +58,7 @@ def simulated(uid: int, model: PersistenceModel = POSIX) -> Arm:
     return _arm(Process(root.disk, uid=uid, gid=gid, groups=groups), top)
 
 
-def seen_by_root(arm: Arm, disk: Disk | None = None) -> Arm:
+def as_root(arm: Arm, disk: Disk | None = None) -> Arm:
     """Return the simulated arm, or the same directory of another disk, as root."""
     return _arm(Process(disk or arm.os.disk), arm.top)
 

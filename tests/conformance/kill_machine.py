@@ -15,7 +15,7 @@ from hypothesis.stateful import initialize, rule
 from sim.disk.crash.persistence import MODELS, PersistenceModel
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.disk import Disk
-from tests.conformance.arms import Arm, seen_by_root, simulated
+from tests.conformance.arms import Arm, as_root, simulated
 from tests.conformance.outcome import outcome, tree
 from tests.conformance.random_calls import RandomCalls
 
@@ -36,12 +36,12 @@ class KillRules(RandomCalls):
     def kill(self) -> None:
         (arm,) = self.arms
         disk: Disk = arm.os.disk
-        expected = tree(seen_by_root(arm))
+        expected = tree(as_root(arm))
         image = disk.snapshot()
         # A power cut that every unsynced operation survives.
         assert disk.power_cut(SurvivorSet()).digest() == image.digest()
         disk.power_off()
-        survivor = seen_by_root(arm, Disk(image, disk.model))
+        survivor = as_root(arm, Disk(image, disk.model))
         assert tree(survivor) == expected
         if not survivor.os.path.exists(survivor.top):
             survivor.os.mkdir(survivor.top)

@@ -13,7 +13,7 @@ from typing import Any
 
 from hypothesis.stateful import initialize
 
-from tests.conformance.arms import Arm, acting_as, real, seen_by_root, simulated, unprivileged
+from tests.conformance.arms import Arm, acting_as, as_root, real, simulated, unprivileged
 from tests.conformance.outcome import outcome, tree
 from tests.conformance.random_calls import RandomCalls
 
@@ -57,7 +57,7 @@ class ConformanceRules(RandomCalls):
                 self.on("lseek", choice, 0, os.SEEK_CUR)
                 self.on("pread", choice, 1 << 14, 0)
         simulated_arm, real_arm = self.arms
-        assert tree(seen_by_root(simulated_arm)) == tree(real_arm)
+        assert tree(as_root(simulated_arm)) == tree(real_arm)
 
 
 class UnprivilegedRules(ConformanceRules):

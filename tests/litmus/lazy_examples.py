@@ -91,7 +91,7 @@ MOVED_OVER = Pair(
     [("rename", "f", "g"), ("rename", "g", "d/f")],
     [("names", "", ""), ("do", ("rename", "d/f", "f")), ("names", "d", ""), ("whole", "f", "")],
 )
-SHORTENED = Pair(
+TRUNCATED = Pair(
     [("append", "f", "B2"), ("truncate", "f", 1)],
     [("read", "f", 0, 1), ("do", ("truncate", "f", 2)), ("whole", "f", "")],
 )
@@ -167,7 +167,7 @@ EXAMPLES = (
     REREAD,
     LINKS_OF_DIRECTORY,
     MOVED_OVER,
-    SHORTENED,
+    TRUNCATED,
     MODE_OF_THE_CHECK,
     PARENT_OF_A_MOVED,
     OLD_TAIL,

@@ -65,7 +65,7 @@ class Pair(NamedTuple):
         return Walk(OnePhase(check, History(lambda: 0)), {}, {}, model, crashes, budget)
 
 
-def _seen_at(leaf: Leaf) -> str:
+def _observed_at(leaf: Leaf) -> str:
     """Return everything that the check read."""
     assert leaf.ending.violation is not None
     return leaf.ending.violation.statement
@@ -132,7 +132,7 @@ def _leaf_of(
     box = Box(image.platter, (), (), image.next_inode)
     (leaf,) = walk.leaves(iter([site._replace(boxes=[box])]))
     outcome = observe(pair.observer, Disk(image, model))
-    assert _seen_at(leaf) == outcome, (pair, model.name, "another outcome", outcome)
+    assert _observed_at(leaf) == outcome, (pair, model.name, "another outcome", outcome)
     return leaf.ending
 
 
@@ -145,7 +145,7 @@ def _completions_reach(
         survivors = box.progress[0].completed(site.layer).survivors(site.layer)
         check_legal(unsynced.ordering, survivors)
         outcome = observe(observer, Disk(unsynced.crash(survivors, box.next_inode), unsynced.model))
-        assert _seen_at(leaf) == outcome, (observer, unsynced.model.name, survivors)
+        assert _observed_at(leaf) == outcome, (observer, unsynced.model.name, survivors)
         yield survivors
 
 
@@ -165,7 +165,7 @@ class _TooMany(Exception):
 
 
 _Crash = tuple[int, Phase, CrashKind]
-_Seen = dict[tuple[_Crash, ...], set[str]]
+_Observed = dict[tuple[_Crash, ...], set[str]]
 """The observations after each chain of crashes."""
 
 
@@ -174,23 +174,27 @@ def nested_crashes(pair: Pair, model: PersistenceModel, nested: int) -> bool:
 
     Return False, without a check, if the brute force has too many images.
     """
-    expected: _Seen = {}
+    expected: _Observed = {}
     try:
         _BruteForce(pair.observer, model, expected).crash(pair.journal(model), (), nested)
     except _TooMany:
         return False
     walk = pair.walk(model, nested)
-    found: _Seen = {}
+    found: _Observed = {}
     for leaf in walk.leaves(_sites(pair, model, UNLIMITED)):
         crashes = tuple((each.operation, each.phase, each.kind) for each in leaf.crashes)
-        found.setdefault(crashes, set()).add(_seen_at(leaf))
-    for crashes, seen in found.items():
-        assert seen <= expected[crashes], (pair, model.name, crashes)
-    for crashes, seen in expected.items():
+        found.setdefault(crashes, set()).add(_observed_at(leaf))
+    for crashes, observed in found.items():
+        assert observed <= expected[crashes], (pair, model.name, crashes)
+    for crashes, observed in expected.items():
         kinds = [kind for _, _, kind in crashes[:-1]]
         is_whole = Phase.DURING not in {phase for _, phase, _ in crashes}
         if crashes[:1] in found and CrashKind.POWER_CUT not in kinds and is_whole:
-            assert seen <= _at_or_before(found, _without_idle(crashes)), (pair, model.name, crashes)
+            assert observed <= _at_or_before(found, _without_idle(crashes)), (
+                pair,
+                model.name,
+                crashes,
+            )
     for depth in range(1, nested + 2):
         # An image that fewer crashes leave as well, or earlier ones, is not visited again.
         assert _up_to(found, depth) == _up_to(expected, depth), (pair, model.name, depth)
@@ -204,35 +208,35 @@ def _without_idle(crashes: tuple[_Crash, ...]) -> tuple[_Crash, ...]:
     return crashes[:1] + between + crashes[1:][-1:]
 
 
-def _at_or_before(seen: _Seen, crashes: tuple[_Crash, ...]) -> set[str]:
+def _at_or_before(observed: _Observed, crashes: tuple[_Crash, ...]) -> set[str]:
     """Return the observations after kills and a last crash, or after that of the kill before it.
 
     An image that an earlier power cut leaves is not visited again, so earlier ones count too.
     """
     *before, (number, phase, kind) = crashes
-    if kind is CrashKind.KILL and crashes in seen:
-        return seen[crashes]
+    if kind is CrashKind.KILL and crashes in observed:
+        return observed[crashes]
     places = {(number, phase)}
     if phase is Phase.AFTER:
         places |= {(each, Phase.AFTER) for each in range(1, number)} | {(1, Phase.BEFORE)}
-    found = set().union(*(seen.get((*before, (*place, kind)), set()) for place in places))
+    found = set().union(*(observed.get((*before, (*place, kind)), set()) for place in places))
     if before and (kind is CrashKind.POWER_CUT or phase is Phase.BEFORE):
         last = before[-1][:2]
-        found |= _at_or_before(seen, (*before[:-1], (*last, kind)))
+        found |= _at_or_before(observed, (*before[:-1], (*last, kind)))
     return found
 
 
-def _up_to(seen: _Seen, depth: int) -> set[str]:
-    return set().union(*(each for crashes, each in seen.items() if len(crashes) <= depth))
+def _up_to(observed: _Observed, depth: int) -> set[str]:
+    return set().union(*(each for crashes, each in observed.items() if len(crashes) <= depth))
 
 
 class _BruteForce:
     """Observes every image of every chain of crashes."""
 
-    def __init__(self, observer: Observer, model: PersistenceModel, seen: _Seen) -> None:
+    def __init__(self, observer: Observer, model: PersistenceModel, observed: _Observed) -> None:
         self._observer = observer
         self._model = model
-        self._seen = seen
+        self._observed = observed
         self._left = MOST_NESTED_IMAGES
 
     def crash(self, journal: Journal, before: tuple[_Crash, ...], nested: int) -> None:
@@ -275,6 +279,6 @@ class _BruteForce:
         if self._left < 0:
             raise _TooMany
         disk = Disk(image, self._model)
-        self._seen.setdefault(crashes, set()).add(observe(self._observer, disk))
+        self._observed.setdefault(crashes, set()).add(observe(self._observer, disk))
         if nested and disk.journal:
             self.crash(disk.journal, crashes, nested - 1)

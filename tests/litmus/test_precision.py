@@ -74,10 +74,10 @@ FORBIDDEN: Final = (
     (EVERY, "move a directory, fsync the new parent", "tmp=empty tmp/m=A1"),
 )
 
-SEEN: Final[dict[str, dict[str, list[str]]]] = json.loads(
+OBSERVED: Final[dict[str, dict[str, list[str]]]] = json.loads(
     Path(__file__).with_name("linux-6.18.json").read_text(encoding="ascii")
 )
-MOST_FOR_ONE_SEEN: Final = 3.0
+MOST_FOR_ONE_OBSERVED: Final = 3.0
 MOST_UNDER_POSIX: Final = 5.0
 
 
@@ -101,20 +101,20 @@ def _counts(model: str, seen: dict[str, set[str]]) -> tuple[int, int]:
     return allowed, sum(len(seen[litmus.name]) for litmus in bodies)
 
 
-@pytest.mark.parametrize("name", SEEN)
-def test_a_model_allows_at_most_three_outcomes_for_each_that_was_seen(name: str) -> None:
+@pytest.mark.parametrize("name", OBSERVED)
+def test_a_model_allows_at_most_three_outcomes_for_each_observed_one(name: str) -> None:
     model = MODEL_OF[name].name
-    seen = {body: set(found) for body, found in SEEN[name].items()}
+    seen = {body: set(found) for body, found in OBSERVED[name].items()}
     for body, found in seen.items():
         if model in _body(body).models:
             assert found <= _body(body).allowed(model), body
     allowed, counted = _counts(model, seen)
-    assert allowed <= MOST_FOR_ONE_SEEN * counted
+    assert allowed <= MOST_FOR_ONE_OBSERVED * counted
 
 
 def test_posix_allows_at_most_five_outcomes_for_each_that_any_file_system_left() -> None:
     seen: dict[str, set[str]] = {}
-    for found in SEEN.values():
+    for found in OBSERVED.values():
         for body, lines in found.items():
             seen.setdefault(body, set()).update(lines)
     for name, every in seen.items():

@@ -21,6 +21,8 @@ REMOVED = {
     "born": "new",
     "bury": "dead letter",
     "calm": "unobserved or crash free",
+    "fact": "log record",
+    "facts": "log records",
     "fate": "verdict",
     "fence": "sandbox",
     "fold": "session state, apply",
@@ -31,6 +33,7 @@ REMOVED = {
     "ill": "inject",
     "lifetimes": "crash runner, boots",
     "look": "read, observe",
+    "looked": "read, observe",
     "looks": "read, observe",
     "outside": "provider ledger",
     "owe": "outbox",
@@ -38,14 +41,21 @@ REMOVED = {
     "owes": "outbox",
     "pending": "unsynced",
     "placing": "parents first",
+    "play": "script",
     "player": "scripted agent",
+    "promise": "outbox entry",
+    "promised": "enqueued",
+    "promises": "outbox",
     "remains": "orphans",
     "rest": "park, quiesce",
     "retelling": "reduce",
     "saw": "read",
     "scenario": "workload",
     "scenarios": "workloads",
+    "seen": "observed",
     "shorten": "reduce",
+    "shortened": "reduced",
+    "shortens": "reduces",
     "shrinker": "reduction",
     "specimen": "mutant",
     "specimens": "mutants",
@@ -79,8 +89,12 @@ _STANDARD = {
     "send_handle", "recv_handle",
     # Hypothesis's engine.
     "new_shrinker",
+    # A set of visited items, as in Python's documentation; a member of calibration files.
+    "seen",
+    # To look up a row.
+    "forgotten_ids_are_not_looked_up",
 }  # fmt: skip
-"""Whole names that are given by other libraries."""
+"""Whole names that other libraries, formats or standard usage give."""
 
 _EXEMPT = (
     # The fencing token of a claim, a column of ``state.db``.

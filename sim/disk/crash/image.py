@@ -81,9 +81,9 @@ class Image(NamedTuple):
         count.
         """
         state = xxh3_128()
-        first_seen: dict[int, str] = {}
+        first_paths: dict[int, str] = {}
         for path, inode in self.tree():
-            same = first_seen.setdefault(inode.number, path)
+            same = first_paths.setdefault(inode.number, path)
             head = (path, same, inode.mode, inode.uid, inode.gid, inode.size, inode.link_text)
             state.update(repr(head).encode("utf-8", "surrogateescape"))
             if inode.is_file:

@@ -15,7 +15,7 @@ from powercut.calibrate.calibration_file import (
     read_rows,
     row_writer,
 )
-from powercut.calibrate.row import Row, Seen
+from powercut.calibrate.row import ObservedOutcome, Row
 
 ROW = Row(
     fs="ext4",
@@ -27,7 +27,7 @@ ROW = Row(
     log=[["w", 4096, 512], ["f"]],
     images=2,
     mount_failed=[],
-    seen=[Seen(k=1, out={"f": "a10"}, n=2, how=[0, -1, [], None])],
+    seen=[ObservedOutcome(k=1, out={"f": "a10"}, n=2, how=[0, -1, [], None])],
     seed=7,
     seconds=0.1,
 )

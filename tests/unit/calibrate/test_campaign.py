@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import count
 
 from powercut.calibrate.campaign import Campaign, Records
-from powercut.calibrate.row import Program, Row, Seen
+from powercut.calibrate.row import ObservedOutcome, Program, Row
 from powercut.calibrate.tally import Tally
 
 FOREIGN = {"f": "Z10"}
@@ -34,7 +34,7 @@ class Kernel:
             log=[],
             images=1,
             mount_failed=[],
-            seen=[Seen(k=0, out=FOREIGN if is_foreign else {}, n=1, how=[])],
+            seen=[ObservedOutcome(k=0, out=FOREIGN if is_foreign else {}, n=1, how=[])],
             seed=seed,
             seconds=0.1,
         )

@@ -30,7 +30,7 @@ def recorded(folder: Path, script: str) -> None:
     assert result.returncode == 0, result.stderr
 
 
-def test_a_line_that_is_seen_late_makes_no_newer_file_a_failure() -> None:
+def test_a_line_that_is_read_late_makes_no_newer_file_a_failure() -> None:
     """The second value is on the disk before the first line was read from the pipe."""
     process = Process(Disk())
     acknowledgements = []
@@ -51,7 +51,7 @@ def test_a_line_that_is_seen_late_makes_no_newer_file_a_failure() -> None:
 
 
 @needs_ext4
-def test_a_lost_rename_is_seen_on_ext4(tmp_path: Path) -> None:
+def test_a_lost_rename_is_confirmed_on_ext4(tmp_path: Path) -> None:
     recorded(tmp_path, CARELESS)
     result = powercut_in(tmp_path, "confirm", "it", "ext4", "--images", "40")
     assert (result.returncode, result.stderr) == (1, "")
@@ -61,7 +61,7 @@ def test_a_lost_rename_is_seen_on_ext4(tmp_path: Path) -> None:
 
 
 @needs_ext4
-def test_a_careful_program_is_not_seen_to_fail(tmp_path: Path) -> None:
+def test_a_failure_of_a_careful_program_is_not_confirmed(tmp_path: Path) -> None:
     recorded(tmp_path, CAREFUL)
     result = powercut_in(tmp_path, "confirm", "it", "ext4", "--images", "40")
     assert (result.returncode, result.stderr) == (0, "")

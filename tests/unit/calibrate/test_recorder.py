@@ -51,7 +51,9 @@ def ext4() -> Iterator[Recorder]:
 
 
 @pytest.mark.parametrize("name", EACH)
-def test_fsync_that_has_returned_is_durable_and_before_it_both_states_are_seen(name: str) -> None:
+def test_fsync_that_has_returned_is_durable_and_before_it_both_states_are_possible(
+    name: str,
+) -> None:
     with recorder(FILE_SYSTEMS[name]) as opened:
         row = opened.record(APPEND, 1)
     assert row["results"] == [None, None]

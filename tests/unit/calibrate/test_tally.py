@@ -10,7 +10,7 @@ import pytest
 from powercut.calibrate.mechanism import UNEXPLAINED
 from powercut.calibrate.program import Call
 from powercut.calibrate.reduction import reduce_calls
-from powercut.calibrate.row import Program, Row, Seen
+from powercut.calibrate.row import ObservedOutcome, Program, Row
 from powercut.calibrate.tally import Contradiction, Tally
 from sim.disk.crash.persistence import EXT4_JOURNAL, EXT4_ORDERED, Coverage, PersistenceModel
 
@@ -39,7 +39,7 @@ def row(
         log=[],
         images=10,
         mount_failed=[],
-        seen=[Seen(k=after, out=out, n=1, how=[0, -1, [], None]) for out in outcomes],
+        seen=[ObservedOutcome(k=after, out=out, n=1, how=[0, -1, [], None]) for out in outcomes],
         seed=7,
         seconds=0.1,
     )

@@ -15,7 +15,7 @@ from powercut.calibrate.calibration_file import read_rows
 from powercut.calibrate.file_system import FILE_SYSTEMS
 from powercut.calibrate.image_device import attached_devices
 from powercut.calibrate.requirements import missing_requirements
-from powercut.calibrate.row import Row, Seen
+from powercut.calibrate.row import ObservedOutcome, Row
 from powercut.cli.exit_code import ExitCode
 from tests.unit.cli.command_line import powercut
 
@@ -33,11 +33,14 @@ ROW = Row(
     log=[["w", 4096, 512], ["f"]],
     images=2,
     mount_failed=[],
-    seen=[Seen(k=1, out={"f": "a10"}, n=2, how=[0, -1, [], None])],
+    seen=[ObservedOutcome(k=1, out={"f": "a10"}, n=2, how=[0, -1, [], None])],
     seed=7,
     seconds=0.1,
 )
-FORBIDDEN: Row = {**ROW, "seen": [Seen(k=2, out={"f": "a10"}, n=1, how=[0, -1, [], None])]}
+FORBIDDEN: Row = {
+    **ROW,
+    "seen": [ObservedOutcome(k=2, out={"f": "a10"}, n=1, how=[0, -1, [], None])],
+}
 
 
 def file_of(folder: Path, *rows: Row) -> str:

@@ -149,7 +149,7 @@ def test_failures_of_an_unfinished_batch_are_reported() -> None:
     assert 0 < found.failed == found.states == len(found.failures) < 8
 
 
-def test_the_time_is_looked_at_for_every_state_that_is_built(
+def test_the_time_is_read_for_every_state_that_is_built(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """All states of a crash point may be old ones, and then nothing is checked for long."""

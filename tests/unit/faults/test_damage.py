@@ -124,7 +124,7 @@ def test_a_misdirected_write_that_a_later_rule_refuses_changes_nothing() -> None
     assert faulty.faults.fired == (0, 1)
 
 
-def test_a_misdirected_write_that_a_later_rule_shortens_hides_only_the_bytes_written() -> None:
+def test_a_misdirected_write_that_a_later_rule_cuts_short_hides_only_the_bytes_written() -> None:
     faulty = faulty_disk("write * #1 misdirected:0; write * #1 short:2B", {"/f": b"abcdefgh"})
     assert faulty.process.pwrite(faulty.opened("/f"), b"WXYZ", 4) == 2
     assert faulty.read("/f") == b"WXcdefgh"

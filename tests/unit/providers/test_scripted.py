@@ -9,7 +9,7 @@ import pytest
 from crash_tests.rig.host import simulated_host
 from sim.choices import PlainChoices
 from sim.world import World
-from system.providers.scripted import ScriptedProvider, play
+from system.providers.scripted import ScriptedProvider, run_scripts
 from tests.unit.providers.recorded_tools import OPENING, RecordedTools, say
 
 
@@ -25,7 +25,7 @@ def _prompt(*payloads: object) -> str:
 def test_calls_are_made_in_their_order_and_the_answer_contains_their_results() -> None:
     tools = RecordedTools()
     first = {"do": [["poke", {"to": "ann"}], ["list_children", {}]], "say": "done"}
-    answer = play(_prompt(first, "hello", {"do": [["poke", {"to": "bob"}]]}), tools)
+    answer = run_scripts(_prompt(first, "hello", {"do": [["poke", {"to": "bob"}]]}), tools)
     assert tools.calls == [
         ("0.0", "poke", {"to": "ann"}),
         ("0.1", "list_children", {}),
@@ -49,13 +49,13 @@ def test_a_payload_without_a_script_makes_no_calls_and_is_answered_with_valid_te
     payload: object,
 ) -> None:
     tools = RecordedTools()
-    assert play(_prompt(payload), tools).encode("utf-8") is not None
+    assert run_scripts(_prompt(payload), tools).encode("utf-8") is not None
     assert tools.calls == []
 
 
 @pytest.mark.parametrize("prompt", ["", "no json", "{}", "[1, null]", "[" * 100_000])
 def test_a_malformed_prompt_is_answered_with_an_empty_text(prompt: str) -> None:
-    assert play(prompt, RecordedTools()) == ""
+    assert run_scripts(prompt, RecordedTools()) == ""
 
 
 def test_a_restored_conversation_answers_like_a_new_one() -> None:

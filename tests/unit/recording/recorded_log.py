@@ -130,9 +130,9 @@ class RecordedLog(NamedTuple):
         recovered = machine.recover()
         report = recovered.log.report
         is_reported = not report.lost_nothing or bool(report.torn_bytes)
-        seen = read_store(recovered.store)
-        self.shadow(kept).settle(seen, kept=True, excused=excused, reported=is_reported)
-        check_record_files(recovered.host.files, seen)
+        observed = read_store(recovered.store)
+        self.shadow(kept).settle(observed, kept=True, excused=excused, reported=is_reported)
+        check_record_files(recovered.host.files, observed)
         return recovered.log
 
 

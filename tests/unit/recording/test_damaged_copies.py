@@ -35,9 +35,11 @@ def check(
     silent: bool = False,
 ) -> frozenset[DamagedCopy]:
     host = Machine({f"records/{name}": content for name, content in packs.items()}).host
-    seen = read_store(FileExecutionStore(host))
-    assert seen[ID] is not None
-    return check_record_files(host.files, seen, (ID,) if excused else (), known, is_silent=silent)
+    observed = read_store(FileExecutionStore(host))
+    assert observed[ID] is not None
+    return check_record_files(
+        host.files, observed, (ID,) if excused else (), known, is_silent=silent
+    )
 
 
 def test_a_damaged_copy_is_known_from_the_recovery_that_excuses_it() -> None:

@@ -66,7 +66,7 @@ def test_a_long_execution_has_the_record_of_a_short_one(bench: Bench) -> None:
         await open_small(bench)
         recorder, execution_id = bench.started()
         record_many(recorder, 14, "z" * 50)
-        seen = bench.store.load(execution_id)
+        observed = bench.store.load(execution_id)
         await recorder.end(RESPONSE)
         waiting = bench.store.load(execution_id)
         log = read_log(bench.host.files, bench.host.clock)
@@ -75,8 +75,8 @@ def test_a_long_execution_has_the_record_of_a_short_one(bench: Bench) -> None:
         written = bench.store.load(execution_id)
         assert waiting == written == log.executions.all()[execution_id].record()
         assert [event.seq for event in written.events] == list(range(1, 18))
-        assert seen.events == written.events[:-1]
-        assert [str(event.timestamp) for event in seen.events] == [
+        assert observed.events == written.events[:-1]
+        assert [str(event.timestamp) for event in observed.events] == [
             str(event.timestamp) for event in written.events[:-1]
         ]
         assert tuple(bench.recording.files.stream_events(execution_id)) == written.events

@@ -22,7 +22,7 @@ from system.host import RealClock, real_host
 from system.ports import DATABASE_PRAGMAS, Host, Json, JsonObject
 from system.runtime import Options, Runtime
 from system.storage.framing import Framing
-from tests.unit.system.agents.fake_provider import FakeProvider, play
+from tests.unit.system.agents.fake_provider import FakeProvider, script
 
 _NUMBERS = count()
 
@@ -114,7 +114,7 @@ class Bench:
         names = [f"child {number}" for number in range(children)]
         spawns: list[tuple[str, JsonObject]] = [("spawn_agent", {"name": name}) for name in names]
         gates: list[tuple[str, JsonObject]] = [("gate", {"name": name}) for name in names]
-        await self.runtime.send(self.ada, play(*spawns, *gates))
+        await self.runtime.send(self.ada, script(*spawns, *gates))
         await self.runtime.idle()
 
     def child(self) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 from system.collector import CollectionOptions
 from system.durable.ended import ENDED, Ended
 from system.runtime import Options
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import SECOND_NS, Room, opened
 
 HOUR: Final = 3600
@@ -23,7 +23,7 @@ def archived_for(seconds: int) -> Options:
 def family(options: Options = AFTER_AN_HOUR) -> tuple[Room, str, str]:
     """Ada, and her child Bob, who was terminated and has sent nothing."""
     room, ada = opened(options)
-    room.say(ada, play(("spawn_agent", {"name": "Bob", "instructions": "work"})))
+    room.say(ada, script(("spawn_agent", {"name": "Bob", "instructions": "work"})))
     bob = room.named("Bob").agent_id
     room.run(room.runtime.terminate(bob))
     return room, ada, bob

@@ -20,7 +20,7 @@ from system.collector import CollectionOptions
 from system.ports import JsonObject
 from system.storage.framing import Framing
 from tests.unit.system.agents.acting import FakeEffects
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.barrier_bench import Bench, NewBench, Operation
 from tests.unit.system.barrier_table import table
 
@@ -41,7 +41,7 @@ def turn(
         if has_state:
             await bench.emit()
         bench.start_counting()
-        await bench.show(bench.ada, play(*calls))
+        await bench.show(bench.ada, script(*calls))
         if fails:
             bench.provider.fail("sent")
         bench.answer.set()
@@ -101,11 +101,11 @@ async def completion(new_bench: NewBench) -> int:
     """The turn in which a child completes, and the message to its parent."""
     bench = new_bench()
     await bench.with_ada(1)
-    await bench.runtime.send(bench.ada, play(("ungate", {"name": "child 0"})))
+    await bench.runtime.send(bench.ada, script(("ungate", {"name": "child 0"})))
     await bench.runtime.idle()
     child = bench.runtime.view().agents[-1].agent_id
     bench.start_counting()
-    await bench.show(child, play(("complete", {"result": 42})))
+    await bench.show(child, script(("complete", {"result": 42})))
     bench.answer.set()
     await bench.runtime.idle()
     # The parent is shown the result at once, in a turn that touches nothing.
@@ -133,7 +133,7 @@ async def activity(new_bench: NewBench) -> int:
     await bench.emit()
     bench.clock.is_prompt = True
     bench.start_counting()
-    await bench.show(bench.ada, play(("perform", {"action": "mail"})))
+    await bench.show(bench.ada, script(("perform", {"action": "mail"})))
     bench.answer.set()
     await bench.runtime.idle()
     # The agent reads the outcome in a turn that touches nothing.
@@ -238,7 +238,7 @@ def collection_of(agents: int) -> Operation:
 async def acknowledgement(new_bench: NewBench) -> int:
     bench = new_bench()
     await bench.with_ada()
-    await bench.runtime.send(bench.ada, play(("send_message", {"to": "USER", "payload": 1})))
+    await bench.runtime.send(bench.ada, script(("send_message", {"to": "USER", "payload": 1})))
     await bench.runtime.idle()
     message_id = bench.runtime.view().user[0].message_id
     bench.start_counting()

@@ -21,7 +21,7 @@ from system.runtime import Options
 from tests.unit.system.agents.acting import acting, perform
 from tests.unit.system.agents.damage import remove
 from tests.unit.system.agents.emitting import fail_when_asked
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import SECOND_NS, Room, log_of, opened
 from tests.unit.system.collected import AFTER_AN_HOUR, HOUR, collected, ended, family
 
@@ -94,8 +94,8 @@ def test_m1_a_collected_child_that_sent_nothing_is_not_created_again() -> None:
 
 def test_m2_a_collected_child_that_completed_is_neither_lost_nor_vanished() -> None:
     room, ada = opened(AFTER_AN_HOUR)
-    room.say(ada, play(("spawn_agent", {"name": "Bob", "instructions": "work"})))
-    room.say(room.named("Bob").agent_id, play(("complete", {"result": 42})))
+    room.say(ada, script(("spawn_agent", {"name": "Bob", "instructions": "work"})))
+    room.say(room.named("Bob").agent_id, script(("complete", {"result": 42})))
     room.settle(HOUR + 1)
     assert [agent.name for agent in room.runtime.view().agents] == ["Ada"]
 
@@ -139,15 +139,15 @@ def test_a_child_is_collected_before_its_parent() -> None:
 
 def test_an_agent_with_a_message_that_waits_is_not_collected() -> None:
     room, ada = opened(AFTER_AN_HOUR)
-    room.say(ada, play(("spawn_agent", {"name": "Bob"}), ("gate", {"name": "Bob"})))
-    room.say(ada, play(("spawn_agent", {"name": "Cleo"})))
+    room.say(ada, script(("spawn_agent", {"name": "Bob"}), ("gate", {"name": "Bob"})))
+    room.say(ada, script(("spawn_agent", {"name": "Cleo"})))
     cleo = room.named("Cleo").agent_id
-    room.say(cleo, play(("send_message", {"to": "Bob", "payload": "wait"})))
+    room.say(cleo, script(("send_message", {"to": "Bob", "payload": "wait"})))
     room.run(room.runtime.terminate(cleo))
     room.settle(HOUR + 1)
     assert "Cleo" in [agent.name for agent in room.runtime.view().agents]
 
-    room.say(ada, play(("ungate", {"name": "Bob"})))
+    room.say(ada, script(("ungate", {"name": "Bob"})))
     room.settle(2 * HOUR)
     room.reopen()
     room.settle(2 * HOUR)
@@ -281,9 +281,9 @@ def test_nothing_is_collected_while_a_session_cannot_be_read() -> None:
 
 def test_nothing_is_collected_beside_a_session_of_which_nothing_is_left() -> None:
     room, ada, bob = family()
-    room.say(ada, play(("spawn_agent", {"name": "Eve"})))
+    room.say(ada, script(("spawn_agent", {"name": "Eve"})))
     eve = room.named("Eve")
-    room.say(eve.agent_id, play(("send_message", {"to": "Ada", "payload": "hello"})))
+    room.say(eve.agent_id, script(("send_message", {"to": "Ada", "payload": "hello"})))
     room.kill()
     remove(room, eve.session_id)
     report = room.open().report

@@ -16,7 +16,7 @@ from system.durable.stores import Stores
 from system.durable.trigger import TriggerSpec
 from system.ports import Database, JsonObject
 from system.runtime import Options
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import SECOND_NS, Room, opened
 
 HOUR = 3600
@@ -51,8 +51,8 @@ def boot_calls(families: int) -> list[str]:
     room.say(room.create("Ada"), "hello")
     for number in range(families):
         parent = room.create(f"parent {number}", request_id=f"request {number}")
-        room.say(parent, play(("spawn_agent", {"name": "child", "instructions": "work"})))
-        room.say(room.named("child").agent_id, play(("complete", {"result": number})))
+        room.say(parent, script(("spawn_agent", {"name": "child", "instructions": "work"})))
+        room.say(room.named("child").agent_id, script(("complete", {"result": number})))
         room.run(room.runtime.terminate(parent))
     room.settle(2 * HOUR)
     assert room.runtime.report.collected == 2 * families
@@ -154,15 +154,15 @@ SUPERSEDED = 100
 def a_day_of_work(room: Room, ada: str) -> None:
     """Agents come and go, triggers are run or replaced, the operator talks and reads."""
     for number in range(3):
-        room.say(ada, play(("spawn_agent", {"name": "Bob", "instructions": "work"})))
-        room.say(room.named("Bob").agent_id, play(("complete", {"result": number})))
+        room.say(ada, script(("spawn_agent", {"name": "Bob", "instructions": "work"})))
+        room.say(room.named("Bob").agent_id, script(("complete", {"result": number})))
         spec = TriggerSpec("IMMEDIATE", "wake", session_id=room.session(ada))
         room.run(room.runtime.emit(spec))
         room.settle()
-        room.say(ada, play(("send_message", {"to": "USER", "payload": number})))
+        room.say(ada, script(("send_message", {"to": "USER", "payload": number})))
     eve = room.create("Eve")
     note: JsonObject = {"to": "USER", "payload": "a" * 500}
-    room.say(eve, play(*[("send_message", note)] * 20))
+    room.say(eve, script(*[("send_message", note)] * 20))
     room.run(room.runtime.terminate(eve))
     for message in room.runtime.view().user:
         room.run(room.runtime.acknowledge(message.message_id))

@@ -8,7 +8,7 @@ import errno
 from system.collector import CollectionOptions
 from system.runtime import Options
 from tests.unit.system.agents.damage import spoil
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import Room, log_of
 from tests.unit.system.collected import AFTER_AN_HOUR, HOUR, ended, family
 
@@ -18,7 +18,7 @@ def with_eve() -> tuple[Room, str, str]:
     room = Room(AFTER_AN_HOUR)
     room.open()
     ada = room.create("Ada")
-    room.say(ada, play(("spawn_agent", {"name": "Bob"}), ("spawn_agent", {"name": "Eve"})))
+    room.say(ada, script(("spawn_agent", {"name": "Bob"}), ("spawn_agent", {"name": "Eve"})))
     return room, ada, room.named("Bob").agent_id
 
 
@@ -41,7 +41,7 @@ def test_an_agent_whose_message_has_not_arrived_is_kept() -> None:
     room, _, bob = with_eve()
     log = log_of(room.named("Eve").session_id)
     room.files.fail("append", log, errno.ENOSPC, sticky=True)
-    room.say(bob, play(("send_message", {"to": "Eve", "payload": "hello"})))
+    room.say(bob, script(("send_message", {"to": "Eve", "payload": "hello"})))
     room.run(room.runtime.terminate(bob))
     room.settle(2 * HOUR)
     assert ended(room, bob) is None
@@ -57,7 +57,7 @@ def test_an_agent_that_a_turn_may_name_is_kept() -> None:
     room = Room(Options(collection=CollectionOptions(0)))
     room.open()
     ada = room.create("Ada")
-    room.say(ada, play(("spawn_agent", {"name": "Bob"})))
+    room.say(ada, script(("spawn_agent", {"name": "Bob"})))
     bob, gate = room.named("Bob").agent_id, asyncio.Event()
     room.provider.hooks["sent"] = gate.wait
     room.say(ada, "a turn that began before the end")
@@ -73,7 +73,7 @@ def test_an_agent_that_a_turn_may_name_is_kept() -> None:
 
 def test_an_agent_whose_end_was_noticed_is_collected() -> None:
     room, ada, bob = with_eve()
-    room.say(ada, play(("subscribe", {"name": "Bob"})))
+    room.say(ada, script(("subscribe", {"name": "Bob"})))
     room.run(room.runtime.terminate(bob))
     room.settle()
     assert [kind for kind, _ in room.shown()] == ["notice"]
@@ -85,7 +85,7 @@ def test_an_agent_whose_end_was_noticed_is_collected() -> None:
 
 def test_an_agent_is_kept_until_the_watermark_of_the_others_is_durable() -> None:
     room, ada, bob = with_eve()
-    room.say(ada, play(("send_message", {"to": "Bob", "payload": "hello"})))
+    room.say(ada, script(("send_message", {"to": "Bob", "payload": "hello"})))
     room.run(room.runtime.terminate(bob))
     room.files.fail("append", log_of(room.session(ada)), errno.ENOSPC)
     room.settle(HOUR + 1)

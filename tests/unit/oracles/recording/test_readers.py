@@ -10,7 +10,12 @@ from typing import Any, Final
 import pytest
 
 from oracles.recording.crash_points import expected_point
-from oracles.recording.record_reader import SeenEvent, SeenRecord, read_record, read_record_file
+from oracles.recording.record_reader import (
+    ObservedEvent,
+    ObservedRecord,
+    read_record,
+    read_record_file,
+)
 from oracles.recording.root_files import check_recovered_names, checkpoint_number, first_segment
 from oracles.recording.violations import BrokenLog, BrokenRecord
 from oracles.recording.wal_reader import ENTRY_BYTES, HEADER_BYTES, check_segment, read_segment
@@ -33,10 +38,10 @@ def members() -> dict[str, Any]:
 def test_a_sound_record_is_read() -> None:
     record = finished()
     data = encode_record(record)
-    seen = read_record_file(NAME, data)
-    assert (seen.execution_id, seen.reason) == (record.execution_id, None)
-    assert [event.type for event in seen.events] == [event.type for event in record.events]
-    assert read_record_file(f"{NAME}.gz", gzip.compress(data)) == seen
+    observed = read_record_file(NAME, data)
+    assert (observed.execution_id, observed.reason) == (record.execution_id, None)
+    assert [event.type for event in observed.events] == [event.type for event in record.events]
+    assert read_record_file(f"{NAME}.gz", gzip.compress(data)) == observed
 
 
 SPOILED: Final[dict[str, Callable[[dict[str, Any]], object]]] = {
@@ -172,9 +177,9 @@ def test_a_checkpoint_without_its_seal_is_torn() -> None:
 def test_the_last_event_gives_the_stage(
     last: str, payload: bytes, stage: str, of_irreversible: str
 ) -> None:
-    events = (SeenEvent(1, last, payload),) if last else ()
+    events = (ObservedEvent(1, last, payload),) if last else ()
     for side_effects, action in (("IRREVERSIBLE", of_irreversible), ("READ_ONLY", None)):
-        record = SeenRecord("exec", b"{}", side_effects, events, None, None, None)
+        record = ObservedRecord("exec", b"{}", side_effects, events, None, None, None)
         point = expected_point(record)
         assert point.stage == stage
         expected = action or ("retry" if of_irreversible == "confirm" else of_irreversible)

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from oracles.recording.record_reader import FINAL, SeenEvent, SeenRecord
+from oracles.recording.record_reader import FINAL, ObservedEvent, ObservedRecord
 from oracles.recording.shadow_execution import (
     CORRUPTED,
     FAILURE,
@@ -16,7 +16,7 @@ from oracles.recording.shadow_execution import (
     INVALIDATED,
     LogRecordKind,
 )
-from oracles.recording.shadow_recording import Seen, ShadowRecording, is_sampled
+from oracles.recording.shadow_recording import ObservedRecords, ShadowRecording, is_sampled
 from oracles.recording.violations import UnearnedReplay, UnreportedDamage, WrongReason
 from oracles.violation import LogGap, LostAck, Phantom, Resurrected, SilentEmpty, Violation
 
@@ -45,19 +45,20 @@ def end(shadow: ShadowRecording, execution_id: str = ONE) -> None:
     shadow.written(shadow.end(execution_id, DONE))
 
 
-def seen(
+def observed(
     *names: str,
     reason: str | None = INCOMPLETE,
     execution_id: str = ONE,
     invalidated: tuple[str, str] | None = None,
     payload: bytes = b"{}",
     envelope: bytes = b"",
-) -> SeenRecord:
+) -> ObservedRecord:
     events = [
-        SeenEvent(n, name, DONE if name == FINAL else payload) for n, name in enumerate(names, 1)
+        ObservedEvent(n, name, DONE if name == FINAL else payload)
+        for n, name in enumerate(names, 1)
     ]
     response = DONE if FINAL in names else None
-    return SeenRecord(
+    return ObservedRecord(
         execution_id, envelope or execution_id.encode(), CLASS, tuple(events), response, reason,
         invalidated,
     )  # fmt: skip
@@ -72,19 +73,19 @@ def durable() -> ShadowRecording:
     return shadow
 
 
-WHOLE: Final = seen(FIRST, FINAL, reason=None)
+WHOLE: Final = observed(FIRST, FINAL, reason=None)
 
-WRONG_READS: Final[dict[str, tuple[SeenRecord | None, type[Violation]]]] = {
+WRONG_READS: Final[dict[str, tuple[ObservedRecord | None, type[Violation]]]] = {
     "it is gone": (None, LostAck),
-    "an event is gone": (seen(FINAL, reason=None), LostAck),
-    "the response is gone": (seen(FIRST), LostAck),
-    "an event was never recorded": (seen(FIRST, SECOND, FINAL, reason=None), Phantom),
-    "a payload is another one": (seen(FIRST, FINAL, reason=None, payload=b"[]"), Phantom),
-    "the envelope is another one": (seen(FIRST, FINAL, reason=None, envelope=b"x"), Phantom),
-    "it has a reason": (seen(FIRST, FINAL, reason=FAILURE), WrongReason),
-    "it is incomplete": (seen(FIRST, FINAL, reason=INCOMPLETE), WrongReason),
+    "an event is gone": (observed(FINAL, reason=None), LostAck),
+    "the response is gone": (observed(FIRST), LostAck),
+    "an event was never recorded": (observed(FIRST, SECOND, FINAL, reason=None), Phantom),
+    "a payload is another one": (observed(FIRST, FINAL, reason=None, payload=b"[]"), Phantom),
+    "the envelope is another one": (observed(FIRST, FINAL, reason=None, envelope=b"x"), Phantom),
+    "it has a reason": (observed(FIRST, FINAL, reason=FAILURE), WrongReason),
+    "it is incomplete": (observed(FIRST, FINAL, reason=INCOMPLETE), WrongReason),
     "it is invalidated": (
-        seen(FIRST, FINAL, reason=INVALIDATED, invalidated=("wrong", "Anna")), Resurrected,
+        observed(FIRST, FINAL, reason=INVALIDATED, invalidated=("wrong", "Anna")), Resurrected,
     ),
 }  # fmt: skip
 
@@ -107,7 +108,7 @@ def test_the_right_record_is_no_violation() -> None:
 
 @wrong_reads
 def test_a_wrong_read_of_the_running_system(
-    record: SeenRecord | None, violation: type[Violation]
+    record: ObservedRecord | None, violation: type[Violation]
 ) -> None:
     assert raised_by(lambda: durable().check(ONE, record)) is violation
 
@@ -115,15 +116,15 @@ def test_a_wrong_read_of_the_running_system(
 @wrong_reads
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_wrong_record_behind_a_recovery(
-    record: SeenRecord | None, violation: type[Violation], kept: bool
+    record: ObservedRecord | None, violation: type[Violation], kept: bool
 ) -> None:
     found = {} if record is None else {ONE: record}
     assert raised_by(lambda: durable().settle(found, kept=kept)) is violation
 
 
 def test_a_record_that_was_never_started() -> None:
-    assert raised_by(lambda: started().check(TWO, seen(execution_id=TWO))) is Phantom
-    found: Seen = {ONE: seen(), TWO: seen(execution_id=TWO)}
+    assert raised_by(lambda: started().check(TWO, observed(execution_id=TWO))) is Phantom
+    found: ObservedRecords = {ONE: observed(), TWO: observed(execution_id=TWO)}
     assert raised_by(lambda: started().settle(found, kept=True)) is Phantom
 
 
@@ -136,22 +137,22 @@ def test_an_id_is_given_once() -> None:
 def test_a_kill_takes_nothing_whose_call_has_returned() -> None:
     shadow = started()
     add(shadow, FIRST)
-    assert raised_by(lambda: shadow.settle({ONE: seen()}, kept=True)) is LostAck
+    assert raised_by(lambda: shadow.settle({ONE: observed()}, kept=True)) is LostAck
 
 
 def test_a_power_cut_takes_what_no_barrier_covers_and_then_it_stays_gone() -> None:
     shadow = started()
     shadow.barrier()
     add(shadow, FIRST)
-    assert shadow.settle({ONE: seen()}, kept=False) is False
-    assert raised_by(lambda: shadow.check(ONE, seen(FIRST))) is Phantom
+    assert shadow.settle({ONE: observed()}, kept=False) is False
+    assert raised_by(lambda: shadow.check(ONE, observed(FIRST))) is Phantom
 
 
 def test_a_power_cut_never_takes_what_a_barrier_covers() -> None:
     shadow = started()
     add(shadow, FIRST)
     shadow.barrier(ONE)
-    assert raised_by(lambda: shadow.settle({ONE: seen()}, kept=False)) is LostAck
+    assert raised_by(lambda: shadow.settle({ONE: observed()}, kept=False)) is LostAck
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,7 @@ def test_a_lost_record_may_be_unreadable_while_another_is_damaged(
 ) -> None:
     shadow = started(ONE)
     shadow.barrier()
-    first = None if damaged else seen()
+    first = None if damaged else observed()
     shadow.settle({ONE: first}, kept=False, excused=(ONE,))
     shadow.begin_start(TWO.encode(), CLASS)
     shadow.started(TWO)
@@ -182,9 +183,9 @@ def test_a_log_record_behind_a_lost_one_is_a_gap() -> None:
     shadow.barrier()
     add(shadow, FIRST, ONE)
     add(shadow, FIRST, TWO)
-    found = {ONE: seen(), TWO: seen(FIRST, execution_id=TWO)}
+    found = {ONE: observed(), TWO: observed(FIRST, execution_id=TWO)}
     assert raised_by(lambda: shadow.settle(found, kept=False)) is LogGap
-    found = {ONE: seen(FIRST), TWO: seen(execution_id=TWO)}
+    found = {ONE: observed(FIRST), TWO: observed(execution_id=TWO)}
     assert started(ONE, TWO).settle({}, kept=False) is False
 
 
@@ -196,16 +197,16 @@ def test_an_empty_store_is_a_violation_of_its_own() -> None:
 
 def test_a_record_without_a_response_is_not_replayable() -> None:
     shadow = started()
-    assert raised_by(lambda: shadow.check(ONE, seen(reason=None))) is UnearnedReplay
+    assert raised_by(lambda: shadow.check(ONE, observed(reason=None))) is UnearnedReplay
 
 
 def test_a_marked_record_is_not_replayable() -> None:
     shadow = started()
     shadow.written(shadow.begin(ONE, LogRecordKind.REASON, "it has a clock", b""))
     end(shadow)
-    shadow.check(ONE, seen(FINAL, reason="it has a clock"))
-    assert raised_by(lambda: shadow.check(ONE, seen(FINAL, reason=None))) is UnearnedReplay
-    assert raised_by(lambda: shadow.check(ONE, seen(FINAL, reason="another"))) is WrongReason
+    shadow.check(ONE, observed(FINAL, reason="it has a clock"))
+    assert raised_by(lambda: shadow.check(ONE, observed(FINAL, reason=None))) is UnearnedReplay
+    assert raised_by(lambda: shadow.check(ONE, observed(FINAL, reason="another"))) is WrongReason
 
 
 def test_a_record_that_lost_an_event_is_not_replayable() -> None:
@@ -213,26 +214,26 @@ def test_a_record_that_lost_an_event_is_not_replayable() -> None:
     shadow.begin(ONE, LogRecordKind.EVENT, FIRST, b"{}")
     shadow.lost(ONE)
     end(shadow)
-    shadow.check(ONE, seen(FINAL, reason=FAILURE))
-    assert raised_by(lambda: shadow.check(ONE, seen(FINAL, reason=None))) is UnearnedReplay
-    assert raised_by(lambda: shadow.check(ONE, seen(FINAL))) is WrongReason
+    shadow.check(ONE, observed(FINAL, reason=FAILURE))
+    assert raised_by(lambda: shadow.check(ONE, observed(FINAL, reason=None))) is UnearnedReplay
+    assert raised_by(lambda: shadow.check(ONE, observed(FINAL))) is WrongReason
 
 
 def test_a_failed_barrier_has_lost_the_events_of_the_execution_that_asked() -> None:
     shadow = started()
     add(shadow, FIRST)
     shadow.fail_barrier(ONE)
-    shadow.check(ONE, seen(FIRST, reason=FAILURE))
-    assert raised_by(lambda: shadow.check(ONE, seen(FIRST))) is WrongReason
+    shadow.check(ONE, observed(FIRST, reason=FAILURE))
+    assert raised_by(lambda: shadow.check(ONE, observed(FIRST))) is WrongReason
 
 
 def test_a_barrier_that_may_have_failed_leaves_both_reasons() -> None:
     shadow = started()
     add(shadow, FIRST)
     shadow.disturb()
-    shadow.check(ONE, seen(FIRST, reason=FAILURE))
-    shadow.check(ONE, seen(FIRST))
-    assert raised_by(lambda: shadow.check(ONE, seen(FIRST, reason="another"))) is WrongReason
+    shadow.check(ONE, observed(FIRST, reason=FAILURE))
+    shadow.check(ONE, observed(FIRST))
+    assert raised_by(lambda: shadow.check(ONE, observed(FIRST, reason="another"))) is WrongReason
 
 
 @pytest.mark.parametrize("doubted", [True, False])
@@ -243,9 +244,9 @@ def test_a_reason_survives_an_event_only_if_a_barrier_may_have_failed(doubted: b
         shadow.disturb()
     shadow.written(shadow.begin(ONE, LogRecordKind.REASON, "impure", b""))
     if doubted:
-        shadow.settle({ONE: seen(reason="impure")}, kept=False)
+        shadow.settle({ONE: observed(reason="impure")}, kept=False)
     else:
-        settle = partial(shadow.settle, {ONE: seen(reason="impure")}, kept=False)
+        settle = partial(shadow.settle, {ONE: observed(reason="impure")}, kept=False)
         assert raised_by(settle) is LostAck
 
 
@@ -254,36 +255,36 @@ def test_no_event_survives_one_before_it_although_a_barrier_may_have_failed() ->
     add(shadow, FIRST)
     add(shadow, SECOND)
     shadow.disturb()
-    settle = partial(shadow.settle, {ONE: seen(SECOND, reason=FAILURE)}, kept=False)
+    settle = partial(shadow.settle, {ONE: observed(SECOND, reason=FAILURE)}, kept=False)
     assert raised_by(settle) is LostAck
 
 
 def test_a_start_under_way_may_be_there_once() -> None:
     shadow = ShadowRecording()
     shadow.begin_start(ONE.encode(), CLASS)
-    assert shadow.settle({ONE: seen()}, kept=True) is True
-    shadow.check(ONE, seen())
+    assert shadow.settle({ONE: observed()}, kept=True) is True
+    shadow.check(ONE, observed())
     again = ShadowRecording()
     again.begin_start(ONE.encode(), CLASS)
-    found = {ONE: seen(), TWO: seen(execution_id=TWO, envelope=ONE.encode())}
+    found = {ONE: observed(), TWO: observed(execution_id=TWO, envelope=ONE.encode())}
     assert raised_by(lambda: again.settle(found, kept=True)) is Phantom
 
 
 def test_a_start_under_way_is_undecided_while_a_record_cannot_be_read() -> None:
-    found = {ONE: seen(), TWO: seen(execution_id=TWO)}
+    found = {ONE: observed(), TWO: observed(execution_id=TWO)}
     hidden, readable = started(), started()
     for shadow in (hidden, readable):
         shadow.begin_start(TWO.encode(), CLASS)
     hidden.settle({ONE: None}, kept=False, excused=(ONE,))
     hidden.settle(found, kept=True)
-    readable.settle({ONE: seen()}, kept=False)
+    readable.settle({ONE: observed()}, kept=False)
     assert raised_by(lambda: readable.settle(found, kept=True)) is Phantom
 
 
 def test_an_invalidation_stays() -> None:
     shadow = durable()
     shadow.begin_invalidate(ONE, "wrong", "Anna")
-    invalid = seen(FIRST, FINAL, reason=INVALIDATED, invalidated=("wrong", "Anna"))
+    invalid = observed(FIRST, FINAL, reason=INVALIDATED, invalidated=("wrong", "Anna"))
     shadow.check(ONE, invalid)
     shadow.check(ONE, WHOLE)
     shadow.invalidated(ONE)
@@ -293,16 +294,16 @@ def test_an_invalidation_stays() -> None:
 
 
 def test_damage_is_excused_if_it_is_reported_and_nothing_wrong_is_served() -> None:
-    found: Seen = {}
+    found: ObservedRecords = {}
     unreported = partial(durable().settle, found, kept=False, excused=[ONE], reported=False)
     assert raised_by(unreported) is UnreportedDamage
     shadow = durable()
     shadow.settle(found, kept=False, excused=[ONE])
     shadow.check(ONE, None)
     shadow.check(ONE, WHOLE)
-    shadow.check(ONE, seen(FINAL, reason=CORRUPTED))
-    assert raised_by(lambda: shadow.check(ONE, seen(SECOND))) is Phantom
-    assert raised_by(lambda: shadow.check(ONE, seen(FINAL, reason=None))) is UnearnedReplay
+    shadow.check(ONE, observed(FINAL, reason=CORRUPTED))
+    assert raised_by(lambda: shadow.check(ONE, observed(SECOND))) is Phantom
+    assert raised_by(lambda: shadow.check(ONE, observed(FINAL, reason=None))) is UnearnedReplay
 
 
 @pytest.mark.parametrize("is_refused", [True, False])
@@ -323,7 +324,7 @@ def test_a_refused_mark_is_not_set_by_damage(is_refused: bool) -> None:
 
 def test_a_record_that_the_store_calls_damaged_is_reported_by_that() -> None:
     durable().settle({ONE: None}, kept=False, excused=[ONE], reported=False)
-    damaged = seen(FINAL, reason=CORRUPTED)
+    damaged = observed(FINAL, reason=CORRUPTED)
     durable().settle({ONE: damaged}, kept=False, excused=[ONE], reported=False)
     assert raised_by(lambda: durable().settle({ONE: None}, kept=False)) is LostAck
 
@@ -331,10 +332,10 @@ def test_a_record_that_the_store_calls_damaged_is_reported_by_that() -> None:
 def test_an_unsafe_execution_that_damage_hides_may_come_back() -> None:
     shadow = started()
     shadow.settle({}, kept=False, excused=[ONE])
-    shadow.settle({ONE: seen()}, kept=False)
+    shadow.settle({ONE: observed()}, kept=False)
     gone = started()
     gone.settle({}, kept=False)
-    assert raised_by(lambda: gone.settle({ONE: seen()}, kept=False)) is Phantom
+    assert raised_by(lambda: gone.settle({ONE: observed()}, kept=False)) is Phantom
 
 
 @pytest.mark.parametrize("hidden", [True, False])
@@ -343,9 +344,9 @@ def test_the_record_of_a_start_under_way_may_appear_after_damage_hid_it(hidden: 
     shadow.begin_start(ONE.encode(), CLASS)
     shadow.settle({}, kept=False, hidden=hidden)
     if hidden:
-        shadow.settle({ONE: seen()}, kept=False)
+        shadow.settle({ONE: observed()}, kept=False)
     else:
-        assert raised_by(lambda: shadow.settle({ONE: seen()}, kept=False)) is Phantom
+        assert raised_by(lambda: shadow.settle({ONE: observed()}, kept=False)) is Phantom
 
 
 @pytest.mark.parametrize(("digits", "is_in"), [("7fffffff", True), ("80000000", False)])

@@ -9,7 +9,7 @@ from typing import Any
 from system.durable.activity import ACTIVITIES, Activity
 from system.ports import Action, EffectRefused, Json, JsonObject, Performed, SideEffectClass
 from system.runtime import Options
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import SECOND_NS, Room
 
 MAIL = Action("mail", SideEffectClass.IRREVERSIBLE, provider_dedup=False, timeout_ns=SECOND_NS)
@@ -83,7 +83,7 @@ def opened(*answers: object) -> tuple[ActingRoom, str]:
 
 def perform(room: Room, agent_id: str, **call: Json) -> str:
     """Let an agent perform an action, and everything follow; return the id of the activity."""
-    room.say(agent_id, play(("perform", {**TO_ANNA, **call})))
+    room.say(agent_id, script(("perform", {**TO_ANNA, **call})))
     return str(room.provider.results[-1]["activity_id"])
 
 

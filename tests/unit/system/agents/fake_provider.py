@@ -11,7 +11,7 @@ from system.ports import ConversationLost, Json, JsonObject, Opening, ProviderEr
 Hook = Callable[[], Awaitable[object]]
 
 
-def play(*calls: tuple[str, JsonObject], say: str = "done") -> Json:
+def script(*calls: tuple[str, JsonObject], say: str = "done") -> Json:
     """A payload that makes the agent call these tools and say this."""
     return {"do": [[tool, arguments] for tool, arguments in calls], "say": say}
 

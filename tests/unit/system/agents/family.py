@@ -7,7 +7,7 @@ from typing import Any
 from system.agents.tools import TurnTools
 from system.ports import Json, JsonObject
 from system.runtime import Options
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import Room
 
 NEAR = "is no living parent, child or sibling of this agent"
@@ -19,7 +19,7 @@ def parent_and_child(options: Options | None = None) -> tuple[Room, str, str]:
     room = Room(options)
     room.open()
     ada = room.create("Ada")
-    room.say(ada, play(("spawn_agent", {"name": "Bob", "instructions": "work"})))
+    room.say(ada, script(("spawn_agent", {"name": "Bob", "instructions": "work"})))
     return room, ada, room.named("Bob").agent_id
 
 
@@ -31,8 +31,8 @@ class Family:
         room.open()
         ada = room.create("Ada")
         room.create("Rex")
-        zoe = play(("spawn_agent", {"name": "Zoe"}))
-        room.say(ada, play(("spawn_agent", {"name": "Bob"}), ("spawn_agent", {"name": "Eve"})))
+        zoe = script(("spawn_agent", {"name": "Zoe"}))
+        room.say(ada, script(("spawn_agent", {"name": "Bob"}), ("spawn_agent", {"name": "Eve"})))
         room.say(self.id("Bob"), zoe)
         room.provider.results.clear()
 

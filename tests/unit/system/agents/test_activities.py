@@ -23,7 +23,7 @@ from tests.unit.system.agents.acting import (
     perform,
 )  # fmt: skip
 from tests.unit.system.agents.emitting import fail_disk
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import SECOND_NS, Room
 
 
@@ -51,7 +51,7 @@ def test_an_action_is_performed_behind_the_line_and_answered_by_a_message() -> N
 def test_a_turn_that_fails_performs_nothing() -> None:
     room, ada = opened()
     room.provider.fail("sent")
-    room.say(ada, play(("perform", TO_ANNA)))
+    room.say(ada, script(("perform", TO_ANNA)))
     assert room.effects.calls == []
     room.settle(1)
     assert len(room.effects.calls) == 1
@@ -59,7 +59,7 @@ def test_a_turn_that_fails_performs_nothing() -> None:
 
 def test_each_call_is_an_activity_of_its_own() -> None:
     room, ada = opened()
-    room.say(ada, play(("perform", TO_ANNA), ("perform", TO_ANNA)))
+    room.say(ada, script(("perform", TO_ANNA), ("perform", TO_ANNA)))
     keys = [key for _, key, _ in room.effects.calls]
     assert [key.rpartition(":")[2] for key in keys] == ["0", "1"]
 
@@ -76,7 +76,7 @@ def test_each_call_is_an_activity_of_its_own() -> None:
 )
 def test_a_call_that_cannot_be_carried_out_is_refused(call: JsonObject, refusal: str) -> None:
     room, ada = opened()
-    room.say(ada, play(("perform", call)))
+    room.say(ada, script(("perform", call)))
     assert room.provider.results == [{"error": refusal}]
     assert not room.exists("state.db")
 
@@ -209,7 +209,7 @@ def test_the_outcome_for_an_agent_that_has_ended_is_kept_in_the_ledger_only() ->
         await gate.wait()
 
     room.effects.answers = [later]
-    room.say(ada, play(("perform", {**TO_ANNA, "action": "pay"}), ("complete", {"result": 1})))
+    room.say(ada, script(("perform", {**TO_ANNA, "action": "pay"}), ("complete", {"result": 1})))
     gate.set()
     room.settle()
     assert statuses(room) == [("FAILED", 1)]
@@ -249,7 +249,7 @@ def test_a_turn_that_ends_while_the_runtime_closes_performs_in_the_next_boot() -
     room, ada = opened()
     gate = Event()
     room.provider.hooks["sent"] = gate.wait
-    room.say(ada, play(("perform", TO_ANNA)))
+    room.say(ada, script(("perform", TO_ANNA)))
     closing = room.world.loop.create_task(room.runtime.close())
     room.settle()
     gate.set()
@@ -275,7 +275,7 @@ def test_a_host_without_actions_refuses_each() -> None:
     room = Room()
     room.open()
     ada = room.create("Ada")
-    room.say(ada, play(("perform", TO_ANNA)))
+    room.say(ada, script(("perform", TO_ANNA)))
     [result] = room.provider.results
     assert "action='mail' is not registered, known are: none" in str(result["error"])
 

@@ -22,7 +22,7 @@ from system.errors import (
 )
 from system.ports import Json
 from tests.unit.system.agents.everything import everything
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import Room
 
 PLAIN_CURE = "convert it to plain JSON first, or keep it in a file and pass the name of the file"
@@ -69,7 +69,7 @@ def test_a_payload_that_cannot_be_kept_is_refused_and_nothing_is_written(
 def test_a_refused_call_writes_nothing(room: Room) -> None:
     room.open()
     ada = room.create("Ada")
-    room.say(ada, play(("spawn_agent", {"name": "Bob"}), ("spawn_agent", {"name": "Eve"})))
+    room.say(ada, script(("spawn_agent", {"name": "Bob"}), ("spawn_agent", {"name": "Eve"})))
     eve = room.named("Eve").agent_id
     room.run(room.runtime.terminate(eve))
     room.settle()

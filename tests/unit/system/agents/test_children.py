@@ -8,7 +8,7 @@ import pytest
 
 from system.runtime import Options
 from system.storage.framing import Framing
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import parent_and_child
 
 
@@ -34,7 +34,7 @@ def test_a_message_to_a_child_of_the_same_turn_comes_after_its_bootstrap() -> No
     # Planted bug R5: it was lost, because the child's log did not exist yet.
     room, ada, _ = parent_and_child()
 
-    room.say(ada, play(
+    room.say(ada, script(
         ("spawn_agent", {"name": "Kim", "instructions": "sing"}),
         ("send_message", {"to": "Kim", "payload": "hello"}),
     ))  # fmt: skip
@@ -46,7 +46,7 @@ def test_a_child_whose_creation_the_disk_refuses_is_created_later() -> None:
     room, ada, _ = parent_and_child()
     room.files.fail("mkdir", "", errno.ENOSPC)
 
-    room.say(ada, play(("spawn_agent", {"name": "Kim", "instructions": "sing"})))
+    room.say(ada, script(("spawn_agent", {"name": "Kim", "instructions": "sing"})))
     assert [agent.name for agent in room.runtime.view().agents] == ["Ada", "Bob"]
     room.settle(1)
 
@@ -59,7 +59,7 @@ def test_an_unfinished_creation_is_finished() -> None:
     # The record stands, the log does not.
     room.files.fail("fsync", "events.jsonl", errno.EIO)
 
-    room.say(ada, play(("spawn_agent", {"name": "Kim", "instructions": "sing"})))
+    room.say(ada, script(("spawn_agent", {"name": "Kim", "instructions": "sing"})))
     room.settle(1)
 
     assert room.events(room.named("Kim").session_id)[:3] == [

@@ -11,7 +11,7 @@ from system.sessions.session import SessionState
 from system.sessions.session_problem import Problem
 from tests.unit.system.agents.boot import END, problems, recovered
 from tests.unit.system.agents.damage import remove, spoil
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import parent_and_child
 from tests.unit.system.agents.room import (
     ADA,
@@ -136,8 +136,8 @@ def test_a_child_whose_log_is_zeroed_after_a_reboot_is_not_created_again() -> No
 def test_a_child_whose_directory_is_gone_does_not_complete_a_second_time(room: Room) -> None:
     room.open()
     ada = room.create("Ada")
-    work = json.dumps(play(("complete", {"result": "done"})))
-    room.say(ada, play(("spawn_agent", {"name": "Bob", "instructions": work})))
+    work = json.dumps(script(("complete", {"result": "done"})))
+    room.say(ada, script(("spawn_agent", {"name": "Bob", "instructions": work})))
     child = room.named("Bob").session_id
     room.kill()
     remove(room, child)

@@ -6,7 +6,7 @@ import asyncio
 import errno
 
 from system.ports import Json
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import parent_and_child
 from tests.unit.system.agents.room import SECOND_NS, Room, log_of
 
@@ -24,7 +24,7 @@ def test_messages_of_several_turns_arrive_in_the_order_in_which_they_were_sent()
     room, ada, _ = parent_and_child()
     room.files.fail("append", log_of(room.named("Bob").session_id), errno.ENOSPC, nth=1)
     for text in ["one", "two", "three"]:
-        room.say(ada, play(("send_message", {"to": "Bob", "payload": text})))
+        room.say(ada, script(("send_message", {"to": "Bob", "payload": text})))
 
     room.settle(2)
 
@@ -41,7 +41,7 @@ def test_a_message_to_an_agent_that_ended_meanwhile_comes_back_as_an_error() -> 
     room, ada, bob = parent_and_child()
     gate = asyncio.Event()
     room.provider.hooks["sent"] = gate.wait
-    room.say(ada, play(("send_message", {"to": "Bob", "payload": "hello"})))
+    room.say(ada, script(("send_message", {"to": "Bob", "payload": "hello"})))
     room.run(room.runtime.terminate(bob))
 
     gate.set()
@@ -55,7 +55,7 @@ def test_an_error_that_the_disk_has_refused_comes_after_a_crash() -> None:
     room, ada, bob = parent_and_child()
     gate = asyncio.Event()
     room.provider.hooks["sent"] = gate.wait
-    room.say(ada, play(("send_message", {"to": "Bob", "payload": "hello"})))
+    room.say(ada, script(("send_message", {"to": "Bob", "payload": "hello"})))
     message_id = sent(room)
     room.run(room.runtime.terminate(bob))
     # The line of the turn, those of its messages, then that of the error.
@@ -74,7 +74,7 @@ def test_an_error_that_the_disk_has_refused_comes_after_a_crash() -> None:
 
 def test_a_message_that_was_read_before_its_reader_ended_causes_no_error_after_a_crash() -> None:
     room, ada, bob = parent_and_child()
-    room.say(ada, play(("send_message", {"to": "Bob", "payload": "hello"})))
+    room.say(ada, script(("send_message", {"to": "Bob", "payload": "hello"})))
     room.run(room.runtime.terminate(bob))
     room.settle()
     before = room.events(room.session(ada))
@@ -88,8 +88,8 @@ def test_a_message_that_was_read_before_its_reader_ended_causes_no_error_after_a
 
 def test_unpresented_messages_of_an_ended_agent_return_to_their_senders() -> None:
     room, ada, bob = parent_and_child()
-    room.say(ada, play(("gate", {"name": "Bob"})))
-    room.say(ada, play(("send_message", {"to": "Bob", "payload": "hello"})))
+    room.say(ada, script(("gate", {"name": "Bob"})))
+    room.say(ada, script(("send_message", {"to": "Bob", "payload": "hello"})))
     by_user = room.say(bob, "hi")
     by_ada = sent(room)
 
@@ -103,13 +103,13 @@ def test_unpresented_messages_of_an_ended_agent_return_to_their_senders() -> Non
 
 def test_unpresented_errors_notices_and_reminders_cause_no_error_message() -> None:
     room, ada, bob = parent_and_child()
-    room.say(ada, play(("gate", {"name": "Bob"}), ("spawn_agent", {"name": "Eve"})))
+    room.say(ada, script(("gate", {"name": "Bob"}), ("spawn_agent", {"name": "Eve"})))
     eve = room.named("Eve").agent_id
-    room.say(ada, play(("ungate", {"name": "Bob"})))
-    room.say(bob, play(
+    room.say(ada, script(("ungate", {"name": "Bob"})))
+    room.say(bob, script(
         ("subscribe", {"name": "Eve"}), ("remind_me", {"delay_ns": 1, "payload": "tea"}),
     ))  # fmt: skip
-    room.say(ada, play(("gate", {"name": "Bob"})))
+    room.say(ada, script(("gate", {"name": "Bob"})))
     room.run(room.runtime.terminate(eve))
     room.settle(1)
     prompts = len(room.provider.prompts)
@@ -124,7 +124,7 @@ def test_unpresented_errors_notices_and_reminders_cause_no_error_message() -> No
 
 def test_a_reminder_over_which_every_turn_failed_is_reported_to_the_operator() -> None:
     room, ada, _ = parent_and_child()
-    room.say(ada, play(("remind_me", {"delay_ns": SECOND_NS, "payload": "tea"})))
+    room.say(ada, script(("remind_me", {"delay_ns": SECOND_NS, "payload": "tea"})))
     reminder_id = room.provider.results[-1]["reminder_id"]
     room.provider.fail("sent", 5)
 
@@ -138,7 +138,7 @@ def test_a_reminder_over_which_every_turn_failed_is_reported_to_the_operator() -
 
 def test_an_unpresented_bootstrap_of_an_ended_child_causes_no_error_message() -> None:
     room, ada, _ = parent_and_child()
-    room.say(ada, play(("spawn_agent", {"name": "Kim"}), ("gate", {"name": "Kim"})))
+    room.say(ada, script(("spawn_agent", {"name": "Kim"}), ("gate", {"name": "Kim"})))
     prompts = len(room.provider.prompts)
     kim = room.named("Kim")
 
@@ -161,7 +161,7 @@ def test_a_bootstrap_that_ends_its_agent_is_reported_to_the_parent() -> None:
             room.provider.fail("sent")
 
     room.provider.hooks["sent"] = fail_kim
-    room.say(ada, play(("spawn_agent", {"name": "Kim", "instructions": "work hard"})))
+    room.say(ada, script(("spawn_agent", {"name": "Kim", "instructions": "work hard"})))
 
     room.settle(60)
 
@@ -178,7 +178,7 @@ def test_a_message_in_the_outbox_bounces_when_its_recipient_ends_first() -> None
     room, ada, bob = parent_and_child()
     log = log_of(room.named("Bob").session_id)
     room.files.fail("append", log, errno.ENOSPC)
-    room.say(ada, play(("send_message", {"to": "Bob", "payload": "hello"})))
+    room.say(ada, script(("send_message", {"to": "Bob", "payload": "hello"})))
     message_id = sent(room)
 
     room.run(room.runtime.terminate(bob))
@@ -191,7 +191,7 @@ def test_a_message_in_the_outbox_bounces_when_its_recipient_ends_first() -> None
 def test_a_control_in_the_outbox_of_an_ended_agent_is_dropped() -> None:
     room, ada, bob = parent_and_child()
     room.files.fail("append", log_of(room.named("Bob").session_id), errno.ENOSPC)
-    room.say(ada, play(("gate", {"name": "Bob"})))
+    room.say(ada, script(("gate", {"name": "Bob"})))
     prompts = len(room.provider.prompts)
 
     room.run(room.runtime.terminate(bob))
@@ -205,7 +205,7 @@ def test_a_control_of_a_child_that_has_ended_meanwhile_is_dropped() -> None:
     room, ada, bob = parent_and_child()
     gate = asyncio.Event()
     room.provider.hooks["sent"] = gate.wait
-    room.say(ada, play(("gate", {"name": "Bob"})))
+    room.say(ada, script(("gate", {"name": "Bob"})))
     room.run(room.runtime.terminate(bob))
 
     gate.set()
@@ -228,7 +228,7 @@ def test_an_agent_that_receives_a_message_while_its_end_is_written_answers_it() 
     room.settle()
     ending = room.world.loop.create_task(room.runtime.terminate(bob))
     room.settle()
-    room.say(ada, play(("send_message", {"to": "Bob", "payload": "hello"})))
+    room.say(ada, script(("send_message", {"to": "Bob", "payload": "hello"})))
     message_id = sent(room)
 
     gate.set()

@@ -9,7 +9,7 @@ import pytest
 
 from system.errors import NameTaken
 from system.runtime import Options
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import SECOND_NS, Room, log_of, opened
 
 # -- the provider fails ------------------------------------------------------------------
@@ -21,7 +21,7 @@ def test_a_turn_that_the_provider_breaks_off_has_not_happened(call: str) -> None
     room, ada = opened()
     room.provider.fail(call)
 
-    message_id = room.say(ada, play(say="half"))
+    message_id = room.say(ada, script(say="half"))
 
     assert room.events(room.session(ada))[-2:] == ["turn.start", "turn.failed"]
     assert room.lines(room.session(ada))[-1].data["reason"] == f"{call} failed"
@@ -62,7 +62,7 @@ def test_the_pauses_double_up_to_a_minute() -> None:
 def test_effects_of_a_failed_turn_are_dropped_and_its_names_are_free() -> None:
     room, ada = opened()
     room.provider.fail("sent", 9)
-    room.say(ada, play(("spawn_agent", {"name": "Bob"}), ("send_message", {"to": "USER"})))
+    room.say(ada, script(("spawn_agent", {"name": "Bob"}), ("send_message", {"to": "USER"})))
 
     room.create("Bob")
 
@@ -235,7 +235,7 @@ def test_a_failed_barrier_stops_its_agent_and_nobody_else() -> None:
 def test_a_name_that_may_be_in_an_outbox_stays_taken_until_the_next_boot() -> None:
     room, ada = opened()
     stop_at_commit(room, ada)
-    room.say(ada, play(("spawn_agent", {"name": "Bob"})))
+    room.say(ada, script(("spawn_agent", {"name": "Bob"})))
 
     with pytest.raises(NameTaken):
         room.create("Bob")

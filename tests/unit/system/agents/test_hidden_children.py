@@ -9,7 +9,7 @@ import pytest
 from system.agents.tree import Node, Tree
 from system.errors import HasChildren, NameTaken
 from tests.unit.system.agents.boot import recovered
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import (
     ADA,
     BOB,
@@ -61,7 +61,7 @@ def test_a_parent_whose_child_cannot_be_read_cannot_complete(room: Room) -> None
     put_parent_and_unreadable_child(room)
     room.open()
 
-    room.say(ADA, play(("complete", {"result": 1})))
+    room.say(ADA, script(("complete", {"result": 1})))
 
     assert room.provider.results == [{"error": "there are living children: Bob"}]
     assert room.named("Ada").alive
@@ -103,7 +103,7 @@ def test_a_child_whose_parent_cannot_be_read_cannot_complete(room: Room) -> None
     room.files.fail("pread", log_of(ONE), errno.EIO)
     room.open()
 
-    room.say(BOB, play(("complete", {"result": 1})))
+    room.say(BOB, script(("complete", {"result": 1})))
 
     assert room.provider.results == [
         {"error": "the parent of this agent cannot be read, and would not get its result"}

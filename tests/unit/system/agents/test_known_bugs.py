@@ -15,7 +15,7 @@ from system.agents import event
 from system.agents.message import USER
 from system.ports import Json, JsonObject
 from system.sessions.session import SessionState
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import (
     ADA,
     BOB,
@@ -79,8 +79,8 @@ def test_bug_r5_a_message_to_a_child_of_the_same_turn_survives(
 def test_bug_r6_what_the_runtime_itself_says_is_whole_after_a_crash(room: Room) -> None:
     room.open()
     ada = room.create()
-    room.say(ada, play(SPAWN, ("gate", {"name": "Bob"}), ("subscribe", {"name": "Bob"})))
-    room.say(ada, play(("send_message", {"to": "Bob", "payload": "unseen"})))
+    room.say(ada, script(SPAWN, ("gate", {"name": "Bob"}), ("subscribe", {"name": "Bob"})))
+    room.say(ada, script(("send_message", {"to": "Bob", "payload": "unseen"})))
     unseen = str(room.provider.results[-1]["message_id"])
     bob = room.named("Bob")
     room.run(room.runtime.terminate(bob.agent_id))
@@ -103,7 +103,7 @@ def test_bug_r6_a_permit_that_was_not_used_is_there_after_a_crash(room: Room) ->
     room.open()
     ada = room.create()
     permit: Call = ("permit_turn", {"name": "Bob"})
-    room.say(ada, play(SPAWN, ("gate", {"name": "Bob"}), permit, permit))
+    room.say(ada, script(SPAWN, ("gate", {"name": "Bob"}), permit, permit))
     assert (room.named("Bob").gated, room.named("Bob").permits) == (True, 1)
     room.reopen()
     assert (room.named("Bob").gated, room.named("Bob").permits) == (True, 1)
@@ -131,7 +131,7 @@ def test_bug_r7_an_answer_that_breaks_off_is_no_completed_turn(room: Room) -> No
 
 def test_bug_r10_a_message_to_the_operator_survives(room: Room) -> None:
     room.open()
-    room.say(room.create(), play(("send_message", {"to": USER, "payload": "look"})))
+    room.say(room.create(), script(("send_message", {"to": USER, "payload": "look"})))
     assert room.to_user() == [("text", "look")]
     room.reopen(start=False)
     assert room.to_user() == [("text", "look")]
@@ -141,7 +141,7 @@ def test_bug_r12_a_completion_is_answered_once_wherever_the_crash_comes(room: Ro
     room.open()
     ada = room.create()
     room.provider.hooks["sent"] = asyncio.Event().wait
-    room.say(ada, play(("complete", {"result": 42})))
+    room.say(ada, script(("complete", {"result": 42})))
     assert room.provider.results == [{}]
     room.provider.hooks.clear()
     room.reopen(start=False)
@@ -182,7 +182,7 @@ def test_bug_r16_a_child_that_a_turn_has_spawned_exists(room: Room) -> None:
     room.open()
     ada = room.create()
     room.files.fail("replace", "session.json", errno.ENOSPC)
-    room.say(ada, play(SPAWN))
+    room.say(ada, script(SPAWN))
     assert [agent.name for agent in room.runtime.view().agents] == ["Ada"]
     room.reopen()
     room.settle()
@@ -195,7 +195,7 @@ def test_bug_r16_a_child_that_a_turn_has_spawned_exists(room: Room) -> None:
 def test_bug_r17_a_conversation_is_taken_up_by_its_name_after_any_crash(room: Room) -> None:
     room.open()
     ada = room.create()
-    room.say(ada, play(SPAWN))
+    room.say(ada, script(SPAWN))
     room.provider.hooks["send"] = asyncio.Event().wait
     room.reopen()
     for name in ("Ada", "Bob"):
@@ -230,7 +230,7 @@ def test_bug_r21_reminders_and_subscriptions_survive(room: Room) -> None:
     room.open()
     ada = room.create()
     remind: Call = ("remind_me", {"delay_ns": 10 * SECOND_NS, "payload": "now"})
-    room.say(ada, play(SPAWN, ("subscribe", {"name": "Bob"}), remind))
+    room.say(ada, script(SPAWN, ("subscribe", {"name": "Bob"}), remind))
     room.reopen()
     room.run(room.runtime.terminate(room.named("Bob").agent_id))
     room.settle()

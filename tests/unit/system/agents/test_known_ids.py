@@ -11,7 +11,7 @@ from system.durable.errors import StateOutdated
 from system.durable.known_ids import KNOWN_IDS
 from system.errors import UnknownMessage
 from system.runtime import Options
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import Room, opened
 
 SHORT = Options(snapshot_lines=3, recording=None)
@@ -41,7 +41,7 @@ def user_gets(room: Room, ada: str, count: int) -> list[str]:
     """Messages to the operator, one in a turn; returns the ids of those that were there before."""
     before = [message.message_id for message in room.runtime.view().user]
     for number in range(count):
-        room.say(ada, play(("send_message", {"to": "USER", "payload": number})))
+        room.say(ada, script(("send_message", {"to": "USER", "payload": number})))
     return before
 
 
@@ -63,10 +63,10 @@ def test_a_message_that_the_log_has_forgotten_is_not_enqueued_again() -> None:
 
 def test_a_message_that_waits_during_the_snapshot_is_known_behind_it() -> None:
     room, ada = opened(SHORT)
-    room.say(ada, play(("spawn_agent", {"name": "Bob"}), ("gate", {"name": "Bob"})))
+    room.say(ada, script(("spawn_agent", {"name": "Bob"}), ("gate", {"name": "Bob"})))
     bob = room.named("Bob").agent_id
     room.run(room.runtime.send(bob, "hello", FIRST))
-    room.say(ada, play(("ungate", {"name": "Bob"})))
+    room.say(ada, script(("ungate", {"name": "Bob"})))
     for number in range(4):
         room.say(bob, number)
     turns = room.named("Bob").turns
@@ -170,7 +170,7 @@ def segment_of_user(room: Room, ada: str) -> None:
     """Let the log of USER begin a segment."""
     before = old_segments(room)
     while old_segments(room) == before:
-        room.say(ada, play(("send_message", {"to": "USER", "payload": "x"})))
+        room.say(ada, script(("send_message", {"to": "USER", "payload": "x"})))
         for message in room.runtime.view().user:
             room.run(room.runtime.acknowledge(message.message_id))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from system.runtime import Options
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import parent_and_child
 from tests.unit.system.agents.room import SECOND_NS, Room, log_of, opened
 
@@ -27,7 +27,7 @@ def test_an_agent_whose_provider_is_not_there_holds_no_descriptor() -> None:
 def test_an_agent_that_has_ended_leaves_no_reminder() -> None:
     room, ada, bob = parent_and_child()
     for agent_id in (ada, bob):
-        room.say(agent_id, play(("remind_me", {"delay_ns": SECOND_NS, "payload": "tea"})))
+        room.say(agent_id, script(("remind_me", {"delay_ns": SECOND_NS, "payload": "tea"})))
 
     room.run(room.runtime.terminate(bob))
     room.settle()
@@ -40,7 +40,7 @@ def test_an_agent_that_has_ended_keeps_nothing_of_what_was_said() -> None:
     room.say(ada, "hello")
     assert len(room.agent(ada).history.exchanges) == 1
 
-    room.say(ada, play(("complete", {"result": 1})))
+    room.say(ada, script(("complete", {"result": 1})))
 
     assert room.agent(ada).history.exchanges == []
     assert room.named("Ada").turns == 2

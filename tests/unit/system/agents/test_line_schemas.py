@@ -22,7 +22,7 @@ from tests.meta.page_tables import table_rows
 from tests.meta.source_tree import ROOT
 from tests.unit.system.agents.acting import acting
 from tests.unit.system.agents.emitting import DAY, emit
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import parent_and_child
 from tests.unit.system.agents.line_types import ADDRESS, MOMENT, TYPES
 from tests.unit.system.agents.room import SECOND_NS, Room, log_of, opened
@@ -154,7 +154,7 @@ def family() -> Room:
 def everything_said() -> Room:
     """A message of every kind."""
     room, ada, bob = acting_family()
-    room.say(ada, play(
+    room.say(ada, script(
         ("poke", {"to": "Bob"}), ("subscribe", {"name": "Bob"}),
         ("perform", {"action": "mail", "arguments": {"to": "Anna"}}),
     ))  # fmt: skip
@@ -172,7 +172,7 @@ def end(room: Room, agent_id: str) -> None:
     """Let an agent complete while a message is on its way to it."""
     gate = asyncio.Event()
     room.provider.hooks["send"] = gate.wait
-    room.say(agent_id, play(("complete", {"result": 42})))
+    room.say(agent_id, script(("complete", {"result": 42})))
     room.say(agent_id, "too late")
     gate.set()
     room.settle()
@@ -183,14 +183,14 @@ def acting_family() -> tuple[Room, str, str]:
     room = acting(OSError("reset"))
     room.open()
     ada = room.create("Ada")
-    room.say(ada, play(("spawn_agent", {"name": "Bob", "instructions": "work"})))
+    room.say(ada, script(("spawn_agent", {"name": "Bob", "instructions": "work"})))
     return room, ada, room.named("Bob").agent_id
 
 
 def turns() -> Room:
     """Turns that do everything that one can do."""
     room, ada, bob = acting_family()
-    subscribed, reminded, *_ = results(room, ada, play(
+    subscribed, reminded, *_ = results(room, ada, script(
         ("subscribe", {"name": "Bob"}),
         ("remind_me", {"delay_ns": SECOND_NS, "payload": "tea"}),
         ("set_agent_metadata", {"key": "mood", "value": None}),
@@ -199,14 +199,14 @@ def turns() -> Room:
         ("send_message", {"to": "USER", "payload": ["hello"]}),
     ))  # fmt: skip
     room.say(bob, "when you may")
-    room.say(ada, play(
+    room.say(ada, script(
         ("unsubscribe", subscribed), ("cancel_reminder", reminded),
         ("permit_turn", {"name": "Bob"}),
     ))  # fmt: skip
-    begun, scheduled = results(room, ada, play(
+    begun, scheduled = results(room, ada, script(
         ("begin_task", {"todos": ["tea"]}), ("schedule", {"kind": "every", "spec": "60"}),
     ))  # fmt: skip
-    room.say(ada, play(
+    room.say(ada, script(
         ("checkpoint", {**begun, "event": "step"}), ("emit", {"payload": 1, "delay_ns": 10**15}),
         ("perform", {"action": "mail", "arguments": {"to": "Anna"}, **begun}),
         ("perform", {"action": "mail", "arguments": {}}), ("unschedule", scheduled),
@@ -248,7 +248,7 @@ def death() -> Room:
 def delivery() -> Room:
     """A message that an agent was shown, and one that the operator has read."""
     room, ada = opened()
-    room.say(ada, play(("send_message", {"to": "USER", "payload": "hello"})))
+    room.say(ada, script(("send_message", {"to": "USER", "payload": "hello"})))
     room.run(room.runtime.acknowledge(room.runtime.view().user[0].message_id))
     return room
 
@@ -256,7 +256,7 @@ def delivery() -> Room:
 def endings() -> Room:
     """One agent completes, the other one is terminated before it has seen all."""
     room, ada, bob = parent_and_child()
-    room.say(ada, play(("spawn_agent", {"name": "Kim"}), ("gate", {"name": "Kim"})))
+    room.say(ada, script(("spawn_agent", {"name": "Kim"}), ("gate", {"name": "Kim"})))
     end(room, bob)
     room.run(room.runtime.terminate(room.named("Kim").agent_id))
     return room
@@ -266,7 +266,7 @@ def controls() -> Room:
     """A child that is gated, permitted a turn, and set free."""
     room, ada, _ = parent_and_child()
     bob: JsonObject = {"name": "Bob"}
-    room.say(ada, play(("gate", bob), ("permit_turn", bob), ("ungate", bob)))
+    room.say(ada, script(("gate", bob), ("permit_turn", bob), ("ungate", bob)))
     return room
 
 
@@ -297,7 +297,7 @@ def run_a_trigger(room: Room, agent_id: str) -> None:
 def short_logs() -> Room:
     """A root that has sent something to USER; all logs begin new segments."""
     room, ada = opened(Options(snapshot_lines=0))
-    room.say(ada, play(("send_message", {"to": "USER", "payload": 1})))
+    room.say(ada, script(("send_message", {"to": "USER", "payload": 1})))
     return room
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import parent_and_child
 
 
 def test_a_subscriber_receives_one_notice_when_the_agent_ends() -> None:
     room, ada, bob = parent_and_child()
-    room.say(ada, play(("subscribe", {"name": "Bob"})))
+    room.say(ada, script(("subscribe", {"name": "Bob"})))
 
-    room.say(bob, play(("complete", {"result": 1})))
+    room.say(bob, script(("complete", {"result": 1})))
 
     shown = [item for turn in (-2, -1) for item in room.shown(turn)]
     notice = ("notice", {"event": "terminated", "agent_id": bob, "name": "Bob"})
@@ -25,7 +25,7 @@ def test_a_subscription_to_who_ends_in_the_meantime_is_answered_at_once() -> Non
     room, ada, bob = parent_and_child()
     gate = asyncio.Event()
     room.provider.hooks["sent"] = gate.wait
-    room.say(ada, play(("subscribe", {"name": "Bob"})))
+    room.say(ada, script(("subscribe", {"name": "Bob"})))
     room.run(room.runtime.terminate(bob))
 
     gate.set()
@@ -36,9 +36,9 @@ def test_a_subscription_to_who_ends_in_the_meantime_is_answered_at_once() -> Non
 
 def test_an_agent_that_has_unsubscribed_receives_no_notice() -> None:
     room, ada, bob = parent_and_child()
-    room.say(ada, play(("subscribe", {"name": "Bob"})))
+    room.say(ada, script(("subscribe", {"name": "Bob"})))
     subscription = room.provider.results[-1]["subscription_id"]
-    room.say(ada, play(("unsubscribe", {"subscription_id": subscription})))
+    room.say(ada, script(("unsubscribe", {"subscription_id": subscription})))
     prompts = len(room.provider.prompts)
 
     room.run(room.runtime.terminate(bob))

@@ -17,7 +17,7 @@ from system.errors import (
 )
 from system.runtime import Options
 from system.storage.framing import Framing
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import Room, log_of, opened
 
 BOTH = pytest.mark.parametrize("framing", list(Framing))
@@ -127,7 +127,7 @@ def test_an_agent_that_the_operator_ends_is_gone_for_good(framing: Framing) -> N
 
 def test_an_agent_with_children_cannot_be_ended() -> None:
     room, ada = opened()
-    room.say(ada, play(("spawn_agent", {"name": "Bob"}), ("spawn_agent", {"name": "Eve"})))
+    room.say(ada, script(("spawn_agent", {"name": "Bob"}), ("spawn_agent", {"name": "Eve"})))
 
     with pytest.raises(HasChildren, match=r"'Ada' has living children \(Bob, Eve\)"):
         room.run(room.runtime.terminate(ada))
@@ -139,7 +139,7 @@ def test_an_agent_is_ended_between_two_of_its_turns() -> None:
     room, ada = opened()
     gate = asyncio.Event()
     room.provider.hooks["send"] = gate.wait
-    room.say(ada, play(say="heard"))
+    room.say(ada, script(say="heard"))
     ending = room.world.loop.create_task(room.runtime.terminate(ada))
     room.settle()
     assert not ending.done()
@@ -155,7 +155,7 @@ def test_an_agent_that_completes_first_cannot_be_ended_again() -> None:
     room, ada = opened()
     gate = asyncio.Event()
     room.provider.hooks["send"] = gate.wait
-    room.say(ada, play(("complete", {"result": 1})))
+    room.say(ada, script(("complete", {"result": 1})))
     ending = room.world.loop.create_task(room.runtime.terminate(ada))
     room.settle()
 
@@ -178,12 +178,12 @@ def test_nobody_cannot_be_ended_nor_suspended(room: Room, call: str) -> None:
 
 
 def reported(room: Room, ada: str) -> str:
-    room.say(ada, play(("send_message", {"to": "USER", "payload": "hello"})))
+    room.say(ada, script(("send_message", {"to": "USER", "payload": "hello"})))
     return room.runtime.view().user[-1].message_id
 
 
 @BOTH
-def test_a_message_that_the_operator_has_seen_is_shown_no_more(framing: Framing) -> None:
+def test_a_message_that_the_operator_has_acknowledged_is_shown_no_more(framing: Framing) -> None:
     # R10: messages to the operator were volatile.
     room, ada = opened(Options(framing=framing))
     message_id = reported(room, ada)

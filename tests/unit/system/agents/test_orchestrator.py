@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 
 from system.agents.agent import Agent
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import parent_and_child
 
 USER_LOG = "user/events.jsonl"
@@ -15,7 +15,7 @@ def test_a_dispatch_that_a_full_disk_refuses_is_repeated_until_it_succeeds() -> 
     room, ada, _ = parent_and_child()
     room.files.fail("append", USER_LOG, errno.ENOSPC)
     room.files.fail("append", USER_LOG, errno.ENOSPC, nth=1)
-    room.say(ada, play(("send_message", {"to": "USER", "payload": "hello"})))
+    room.say(ada, script(("send_message", {"to": "USER", "payload": "hello"})))
     assert room.to_user() == []
     room.settle(1)
     assert room.to_user() == []
@@ -30,7 +30,7 @@ def test_several_logs_are_written_concurrently_and_one_refusal_affects_no_other(
     room, ada, _ = parent_and_child()
     room.files.fail("append", USER_LOG, errno.ENOSPC)
 
-    room.say(ada, play(
+    room.say(ada, script(
         ("send_message", {"to": "USER", "payload": "up"}),
         ("send_message", {"to": "Bob", "payload": "down"}),
     ))  # fmt: skip
@@ -43,8 +43,8 @@ def test_several_logs_are_written_concurrently_and_one_refusal_affects_no_other(
 def test_a_stopped_agent_receives_its_lines_at_the_next_boot() -> None:
     room, ada, _ = parent_and_child()
     room.files.fail("fdatasync", USER_LOG, errno.EIO)
-    room.say(ada, play(("send_message", {"to": "USER", "payload": "one"})))
-    room.say(ada, play(("send_message", {"to": "USER", "payload": "two"})))
+    room.say(ada, script(("send_message", {"to": "USER", "payload": "one"})))
+    room.say(ada, script(("send_message", {"to": "USER", "payload": "two"})))
     room.settle(60)
     assert room.to_user() == []
     assert "its barrier failed" in room.runtime.view().user_stopped
@@ -58,7 +58,7 @@ def test_a_stopped_agent_receives_its_lines_at_the_next_boot() -> None:
 def test_an_agent_that_stops_during_a_repeated_dispatch_is_left_to_the_next_boot() -> None:
     room, ada, _ = parent_and_child()
     room.files.fail("append", USER_LOG, errno.ENOSPC)
-    room.say(ada, play(("send_message", {"to": "USER", "payload": "one"})))
+    room.say(ada, script(("send_message", {"to": "USER", "payload": "one"})))
     room.files.fail("fdatasync", USER_LOG, errno.EIO)
 
     room.settle(60)
@@ -71,7 +71,7 @@ def test_an_agent_that_stops_during_a_repeated_dispatch_is_left_to_the_next_boot
 def test_a_closing_runtime_repeats_no_dispatch() -> None:
     room, ada, _ = parent_and_child()
     room.files.fail("append", USER_LOG, errno.ENOSPC)
-    room.say(ada, play(("send_message", {"to": "USER", "payload": "one"})))
+    room.say(ada, script(("send_message", {"to": "USER", "payload": "one"})))
 
     room.run(room.runtime.close())
     room.settle(60)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from system.ports import JsonObject
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import parent_and_child
 from tests.unit.system.agents.room import opened
 from tests.unit.system.agents.test_tasks import waiting
@@ -14,12 +14,12 @@ from tests.unit.system.agents.test_tasks import waiting
 def test_an_agent_keeps_a_schedule_and_ends_it() -> None:
     room, ada = opened()
     call: JsonObject = {"kind": "every", "spec": "60", "payload": "tea", "priority": 25}
-    room.say(ada, play(("schedule", call)))
+    room.say(ada, script(("schedule", call)))
     schedule_id = room.provider.results[-1]["schedule_id"]
     room.settle(125)
     assert [kind for kind, _ in room.shown()] == ["trigger"]
     assert len(room.provider.prompts) == 3
-    room.say(ada, play(("unschedule", {"schedule_id": schedule_id})))
+    room.say(ada, script(("unschedule", {"schedule_id": schedule_id})))
     assert waiting(room) == []
     assert room.run(room.runtime.schedules.living()) == []
 
@@ -41,11 +41,11 @@ def test_a_schedule_that_its_own_turn_ends_is_not_kept() -> None:
 
 def test_an_agent_does_not_end_the_schedule_of_another_one() -> None:
     room, ada, bob = parent_and_child()
-    room.say(ada, play(("schedule", {"kind": "every", "spec": "60"})))
+    room.say(ada, script(("schedule", {"kind": "every", "spec": "60"})))
     schedule_id = room.provider.results[-1]["schedule_id"]
-    room.say(bob, play(("unschedule", {"schedule_id": schedule_id})))
+    room.say(bob, script(("unschedule", {"schedule_id": schedule_id})))
     assert len(room.run(room.runtime.schedules.living())) == 1
-    room.say(bob, play(("unschedule", {"schedule_id": "unknown"})))
+    room.say(bob, script(("unschedule", {"schedule_id": "unknown"})))
     room.check_no_failures()
 
 
@@ -63,6 +63,6 @@ def test_an_agent_does_not_end_the_schedule_of_another_one() -> None:
 )
 def test_a_schedule_that_cannot_be_kept_is_refused(arguments: JsonObject, error: str) -> None:
     room, ada = opened()
-    room.say(ada, play(("schedule", {"kind": "every", "spec": "60", **arguments})))
+    room.say(ada, script(("schedule", {"kind": "every", "spec": "60", **arguments})))
     assert error in str(room.provider.results[-1]["error"])
     assert not room.exists("state.db")

@@ -14,7 +14,7 @@ from system.ports import ProviderError
 from system.runtime import Runtime
 from system.sessions.session import SessionState
 from tests.unit.system.agents.boot import END, recovered
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import (
     ADA,
     BOB,
@@ -163,7 +163,7 @@ def test_a_provider_that_does_not_say_what_it_keeps_hinders_nobody(room: Room) -
 def test_every_acknowledged_change_is_there_after_a_kill(room: Room) -> None:
     room.open()
     ada = room.create("Ada")
-    room.say(ada, play(
+    room.say(ada, script(
         ("spawn_agent", {"name": "Bob"}), ("set_agent_metadata", {"key": "k", "value": 1}),
         ("send_message", {"to": "USER", "payload": "hello"}),
     ))  # fmt: skip

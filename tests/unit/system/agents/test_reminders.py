@@ -9,7 +9,7 @@ import pytest
 from system.durable.trigger import Trigger
 from system.ports import JsonObject
 from tests.unit.system.agents.emitting import fail_disk, fail_when_asked, row
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import parent_and_child
 from tests.unit.system.agents.room import (
     ADA,
@@ -23,7 +23,7 @@ from tests.unit.system.agents.room import (
 
 
 def remind(room: Room, agent_id: str, delay_ns: int) -> str:
-    room.say(agent_id, play(("remind_me", {"delay_ns": delay_ns, "payload": "tea"})))
+    room.say(agent_id, script(("remind_me", {"delay_ns": delay_ns, "payload": "tea"})))
     return str(room.provider.results[-1]["reminder_id"])
 
 
@@ -112,7 +112,7 @@ def test_clock_that_is_set_back_does_not_delay_a_reminder() -> None:
 def test_a_cancelled_reminder_never_comes() -> None:
     room, ada, _ = parent_and_child()
     reminder_id = remind(room, ada, 5 * SECOND_NS)
-    room.say(ada, play(("cancel_reminder", {"reminder_id": reminder_id})))
+    room.say(ada, script(("cancel_reminder", {"reminder_id": reminder_id})))
     prompts = len(room.provider.prompts)
 
     room.settle(10)
@@ -175,7 +175,7 @@ def test_a_cancelled_reminder_never_comes_although_the_disk_refuses_to_say_so() 
     room, ada, _ = parent_and_child()
     reminder_id = remind(room, ada, 5 * SECOND_NS)
     fail_when_asked(room, "write *state.db-wal #1+ ENOSPC")
-    room.say(ada, play(("cancel_reminder", {"reminder_id": reminder_id})))
+    room.say(ada, script(("cancel_reminder", {"reminder_id": reminder_id})))
     prompts = len(room.provider.prompts)
     room.settle(100)
     room.reopen()
@@ -213,7 +213,7 @@ def test_a_time_that_no_row_can_hold_is_refused() -> None:
     room, ada, _ = parent_and_child()
     room.world.clock.step_wall(7_950 * 365 * 86_400 * SECOND_NS)
     delay_ns = 99 * 365 * 86_400 * SECOND_NS
-    room.say(ada, play(("remind_me", {"delay_ns": delay_ns, "payload": "tea"})))
+    room.say(ada, script(("remind_me", {"delay_ns": delay_ns, "payload": "tea"})))
     assert "is not a finite number of seconds" in str(room.provider.results[-1]["error"])
 
 
@@ -293,7 +293,7 @@ def test_a_reminder_that_is_cancelled_while_it_waits_for_its_log_never_comes() -
     room, ada, _ = parent_and_child()
     reminder_id = remind(room, ada, 5 * SECOND_NS)
     agent = room.runtime._orchestrator.agents[ada]
-    cancel = play(("cancel_reminder", {"reminder_id": reminder_id}))
+    cancel = script(("cancel_reminder", {"reminder_id": reminder_id}))
 
     async def hold_the_log_until_it_is_due() -> None:
         await agent.log.lock.acquire()

@@ -5,17 +5,17 @@ from __future__ import annotations
 import errno
 
 from system.agents.provider_state import ProviderState
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import Room, record_of
 from tests.unit.system.agents.slots import state, three_roots
 
 
 def test_a_restored_conversation_is_given_its_blob_and_its_history() -> None:
     room, (_, bob, _) = three_roots(slots=3)
-    room.say(bob, play(say="one"))
+    room.say(bob, script(say="one"))
     room.run(room.runtime.suspend(bob))
 
-    room.say(bob, play(say="two"))
+    room.say(bob, script(say="two"))
 
     assert room.provider.blobs == [b"blob of c2"]
     (exchange,) = room.provider.openings[-1].history
@@ -40,7 +40,7 @@ def test_a_blob_that_is_older_than_the_log_is_not_used() -> None:
 
 def test_a_conversation_that_is_lost_is_created_from_the_log() -> None:
     room, (_, bob, _) = three_roots(slots=3)
-    room.say(bob, play(say="one"))
+    room.say(bob, script(say="one"))
     room.run(room.runtime.suspend(bob))
     room.provider.kept.remove("c2")
 
@@ -64,7 +64,7 @@ def test_the_identity_of_a_conversation_is_durable_before_anything_is_said_to_it
     room = Room()
     room.open()
     ada = room.create("Ada")
-    room.say(ada, play(("spawn_agent", {"name": "Kim"})))
+    room.say(ada, script(("spawn_agent", {"name": "Kim"})))
     kim = room.named("Kim").agent_id
     room.reopen(start=False)
 

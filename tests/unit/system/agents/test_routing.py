@@ -10,7 +10,7 @@ from system.ports import JsonObject
 from system.router import Candidate
 from system.runtime import Options
 from tests.unit.system.agents.emitting import emit, fail_disk, row, spec, status
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import Room
 
 
@@ -48,7 +48,7 @@ def ran(room: Room) -> dict[str, int]:
 
 def test_the_router_chooses_among_several_roots() -> None:
     room, router = rooms("Bob")
-    room.say(room.named("Ada").agent_id, play(("spawn_agent", {"name": "Kim"}), (
+    room.say(room.named("Ada").agent_id, script(("spawn_agent", {"name": "Kim"}), (
         "set_agent_metadata", {"key": "for", "value": "mail"},
     )))  # fmt: skip
     trigger_id = emit(room, None, "tea")
@@ -185,7 +185,7 @@ def test_a_routed_trigger_whose_agent_ends_is_routed_again() -> None:
     ada = room.named("Ada").agent_id
     gate = Event()
     room.provider.hooks["send"] = gate.wait
-    room.run(room.runtime.send(ada, play(("complete", {"result": 1}))))
+    room.run(room.runtime.send(ada, script(("complete", {"result": 1}))))
     room.settle()
     trigger_id = emit(room, None)
     assert row(room, trigger_id).session_id == room.session(ada)

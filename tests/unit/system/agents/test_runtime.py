@@ -14,7 +14,7 @@ from system.errors import (
 )
 from system.ports import JsonObject
 from system.runtime import Runtime
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import Room, opened, record_of
 
 
@@ -41,7 +41,7 @@ def test_no_turn_runs_before_the_start(room: Room) -> None:
 
 def test_idle_returns_when_nobody_has_anything_to_do() -> None:
     room, ada = opened()
-    room.run(room.runtime.send(ada, play(("spawn_agent", {"name": "Bob"}))))
+    room.run(room.runtime.send(ada, script(("spawn_agent", {"name": "Bob"}))))
 
     room.run(room.runtime.idle())
 
@@ -106,7 +106,7 @@ def test_an_agent_that_is_being_created_is_not_shown(room: Room) -> None:
     ada = room.create("Ada")
     room.say(ada, "hello")
     room.files.fail("mkdir", "", errno.ENOSPC)
-    room.say(ada, play(("spawn_agent", {"name": "Bob"})))
+    room.say(ada, script(("spawn_agent", {"name": "Bob"})))
     bob = str(room.provider.results[-1]["agent_id"])
 
     assert [agent.name for agent in room.runtime.view().agents] == ["Ada"]

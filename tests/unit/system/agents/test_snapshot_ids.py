@@ -13,7 +13,7 @@ from system.ports import Json
 from system.runtime import Options
 from tests.unit.system.agents.damage import remove
 from tests.unit.system.agents.emitting import fail_when_asked
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import parent_and_child
 from tests.unit.system.agents.room import SECOND_NS, Room, opened
 
@@ -49,8 +49,8 @@ def files_of(room: Room, session_id: str) -> dict[str, bytes]:
 
 def test_the_error_about_a_returned_message_is_not_enqueued_again() -> None:
     room, ada, bob = parent_and_child(SHORT)
-    room.say(ada, play(("gate", {"name": "Bob"})))
-    room.say(ada, play(("send_message", {"to": "Bob", "payload": "hello"})))
+    room.say(ada, script(("gate", {"name": "Bob"})))
+    room.say(ada, script(("send_message", {"to": "Bob", "payload": "hello"})))
     room.run(room.runtime.terminate(bob))
     room.settle()
     take_turns(room, ada)
@@ -63,16 +63,16 @@ def test_the_error_about_a_returned_message_is_not_enqueued_again() -> None:
 
 def test_the_error_of_a_line_above_the_watermark_is_not_enqueued_again() -> None:
     room, ada, bob = parent_and_child(SHORT)
-    room.say(ada, play(("spawn_agent", {"name": "Eve"})))
+    room.say(ada, script(("spawn_agent", {"name": "Eve"})))
     # Ada's watermark stays below a message that the disk refuses.
     eve = room.named("Eve").session_id
     for name in files_of(room, eve):
         room.files.fail("append", name, errno.ENOSPC, sticky=True)
-    room.say(ada, play(("send_message", {"to": "Eve", "payload": "hello"})))
+    room.say(ada, script(("send_message", {"to": "Eve", "payload": "hello"})))
     assert enqueued(room, eve, "text") == []
     gate = asyncio.Event()
     room.provider.hooks["sent"] = gate.wait
-    room.say(ada, play(("send_message", {"to": "Bob", "payload": "hello"})))
+    room.say(ada, script(("send_message", {"to": "Bob", "payload": "hello"})))
     room.run(room.runtime.terminate(bob))
     gate.set()
     take_turns(room, ada)
@@ -89,9 +89,9 @@ def test_a_message_of_a_session_that_was_not_read_is_not_enqueued_again(
     how: str,
 ) -> None:
     room, ada, bob = parent_and_child(SHORT)
-    room.say(ada, play(("spawn_agent", {"name": "Eve"})))
+    room.say(ada, script(("spawn_agent", {"name": "Eve"})))
     eve = room.named("Eve")
-    room.say(eve.agent_id, play(("send_message", {"to": "Bob", "payload": "hello"})))
+    room.say(eve.agent_id, script(("send_message", {"to": "Bob", "payload": "hello"})))
     bob_session = room.session(bob)
     assert enqueued(room, bob_session, "text") == ["hello"]
     room.kill()
@@ -129,7 +129,7 @@ def test_ids_are_not_moved_before_the_outboxes_of_earlier_lines_are_applied() ->
     room.run(room.runtime._orchestrator.durable.opened())
     # The transaction of the line is refused, the one of the snapshot after it is not.
     injector = fail_when_asked(room, "write *state.db-wal #1 ENOSPC")
-    room.say(ada, play(("remind_me", {"delay_ns": 5 * SECOND_NS, "payload": "tea"})))
+    room.say(ada, script(("remind_me", {"delay_ns": 5 * SECOND_NS, "payload": "tea"})))
     injector.remove()
 
     report = room.reopen().report

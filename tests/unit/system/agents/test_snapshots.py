@@ -15,7 +15,7 @@ from system.ports import JsonObject
 from system.recovery.recovery_text import recovery_text
 from system.runtime import Options
 from system.sessions.session_problem import Problem
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import Room, opened
 
 SHORT = Options(snapshot_lines=3)
@@ -37,7 +37,7 @@ def state(history: History) -> dict[str, object]:
 def busy() -> tuple[Room, str, str]:
     """Ada, whose log has begun a segment, and her child Bob."""
     room, ada = opened(SHORT)
-    room.say(ada, play(
+    room.say(ada, script(
         ("spawn_agent", {"name": "Bob"}), ("subscribe", {"name": "Bob"}),
         ("remind_me", {"delay_ns": 10**15, "payload": "tea"}),
         ("set_agent_metadata", {"key": "mood", "value": "glad"}),
@@ -47,7 +47,7 @@ def busy() -> tuple[Room, str, str]:
 
 def test_a_boot_from_a_snapshot_leads_to_the_state_of_the_running_session() -> None:
     room, ada, bob = busy()
-    room.say(ada, play(("gate", {"name": "Bob"}), ("permit_turn", {"name": "Bob"})))
+    room.say(ada, script(("gate", {"name": "Bob"}), ("permit_turn", {"name": "Bob"})))
     before = [state(room.agent(agent).history) for agent in (ada, bob)]
     assert "events.1.jsonl" in segments(room, room.session(ada))
 
@@ -116,7 +116,7 @@ def test_an_id_of_the_operator_is_known_behind_every_snapshot() -> None:
 def test_a_snapshot_forgets_ids_that_no_log_can_demand_again() -> None:
     room, ada, bob = busy()
     for number in range(8):
-        room.say(ada, play(("send_message", {"to": "Bob", "payload": number})))
+        room.say(ada, script(("send_message", {"to": "Bob", "payload": number})))
     history = room.agent(bob).history
 
     assert len(history.enqueued) < 9
@@ -128,7 +128,7 @@ def test_a_line_below_the_mark_of_a_snapshot_is_not_enqueued_again() -> None:
     # Damage takes the end of Ada's log, and with it the watermark; Bob has forgotten the ids.
     room, ada, bob = busy()
     for number in range(8):
-        room.say(ada, play(("send_message", {"to": "Bob", "payload": number})))
+        room.say(ada, script(("send_message", {"to": "Bob", "payload": number})))
     session_id = room.session(ada)
     newest = f"agents/{session_id}/{segments(room, session_id)[-2]}"
     mark = room.agent(bob).history.dispatched_of[session_id]
@@ -144,7 +144,7 @@ def test_a_line_below_the_mark_of_a_snapshot_is_not_enqueued_again() -> None:
     agent = room.agent(ada)
     assert agent.log.log is not None
     assert agent.log.log.last_seq >= mark
-    room.say(ada, play(("send_message", {"to": "Bob", "payload": "after the damage"})))
+    room.say(ada, script(("send_message", {"to": "Bob", "payload": "after the damage"})))
     assert room.named("Bob").turns == turns + 1
 
 
@@ -231,7 +231,7 @@ async def _snapshot(agent: Agent) -> JsonObject:
 def test_the_log_of_user_begins_segments_too() -> None:
     room, ada = opened(SHORT)
     for number in range(4):
-        room.say(ada, play(("send_message", {"to": "USER", "payload": number})))
+        room.say(ada, script(("send_message", {"to": "USER", "payload": number})))
     first = room.runtime.view().user[0].message_id
     room.run(room.runtime.acknowledge(first))
     assert "events.1.jsonl" in room.host.files.listdir("user")

@@ -13,18 +13,18 @@ from system.ports import Json, JsonObject
 from system.recovery.resume import Resume
 from system.runtime import Options
 from tests.unit.system.agents.emitting import DAY, emit, fail_disk, row
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import parent_and_child
 from tests.unit.system.agents.room import Room, opened
 
 
 def begin(room: Room, agent_id: str, **arguments: Json) -> str:
-    room.say(agent_id, play(("begin_task", {"todos": ["a", "b"], **arguments})))
+    room.say(agent_id, script(("begin_task", {"todos": ["a", "b"], **arguments})))
     return str(room.provider.results[-1]["task_id"])
 
 
 def checkpoint(room: Room, agent_id: str, task_id: str, **arguments: Json) -> JsonObject:
-    room.say(agent_id, play(("checkpoint", {"task_id": task_id, "event": "step", **arguments})))
+    room.say(agent_id, script(("checkpoint", {"task_id": task_id, "event": "step", **arguments})))
     return room.provider.results[-1]
 
 
@@ -51,7 +51,7 @@ def waiting(room: Room) -> list[Trigger]:
 
 
 def listed(room: Room, agent_id: str) -> Json:
-    room.say(agent_id, play(("list_tasks", {})))
+    room.say(agent_id, script(("list_tasks", {})))
     return room.provider.results[-1]["tasks"]
 
 
@@ -76,7 +76,7 @@ def test_the_checkpoints_of_one_turn_are_one() -> None:
     room, ada = opened()
     task_id = begin(room, ada)
     step: JsonObject = {"task_id": task_id, "event": "step"}
-    room.say(ada, play(
+    room.say(ada, script(
         ("checkpoint", {**step, "data": 1}), ("checkpoint", {**step, "data": 2, "status": "DONE"}),
         ("checkpoint", step), ("list_tasks", {}),
     ))  # fmt: skip
@@ -298,7 +298,9 @@ def test_a_turn_of_a_blocked_task_goes_on_with_it() -> None:
 
 def test_an_agent_gives_itself_something_to_do() -> None:
     room, ada = opened()
-    room.say(ada, play(("emit", {"payload": "tea", "description": "brew", "delay_ns": 5 * 10**9})))
+    room.say(
+        ada, script(("emit", {"payload": "tea", "description": "brew", "delay_ns": 5 * 10**9}))
+    )
     [trigger] = waiting(room)
     assert room.provider.results == [{"trigger_id": trigger.id}]
     room.settle(4)
@@ -313,7 +315,7 @@ def test_an_agent_gives_itself_something_to_do() -> None:
 def test_a_key_that_is_taken_emits_nothing() -> None:
     room, ada = opened()
     memory: JsonObject = {"payload": 1, "source": "SKILL_WORKFLOW", "key": "skill:w:1"}
-    room.say(ada, play(("emit", {**memory, "delay_ns": 10**12}), ("emit", memory)))
+    room.say(ada, script(("emit", {**memory, "delay_ns": 10**12}), ("emit", memory)))
     assert len(waiting(room)) == 1
 
 
@@ -353,6 +355,6 @@ def test_a_continuation_has_the_key_of_the_trigger_that_its_turn_settles() -> No
 )
 def test_a_trigger_that_cannot_be_emitted_is_refused(arguments: JsonObject, error: str) -> None:
     room, ada = opened()
-    room.say(ada, play(("emit", {"payload": 1, **arguments})))
+    room.say(ada, script(("emit", {"payload": 1, **arguments})))
     assert error in str(room.provider.results[-1]["error"])
     assert not room.exists("state.db")

@@ -21,7 +21,7 @@ from tests.unit.system.agents.emitting import (
     spec,
     status,
 )
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import parent_and_child
 from tests.unit.system.agents.room import SECOND_NS, opened
 
@@ -139,12 +139,12 @@ def test_a_paused_schedule_fires_no_more_until_it_is_resumed_or_changed() -> Non
 
 def test_a_gated_agent_claims_nothing_until_its_gate_opens() -> None:
     room, ada, bob = parent_and_child()
-    room.say(ada, play(("gate", {"name": "Bob"})))
+    room.say(ada, script(("gate", {"name": "Bob"})))
     trigger_id = emit(room, bob)
     room.settle(DAY)
     assert status(room, trigger_id) == ("PENDING", 0)
 
-    room.say(ada, play(("ungate", {"name": "Bob"})))
+    room.say(ada, script(("ungate", {"name": "Bob"})))
     room.settle()
 
     assert status(room, trigger_id) == ("DONE", 1)

@@ -11,7 +11,7 @@ from system.agents import event
 from system.ports import JsonObject
 from system.runtime import Options, Runtime
 from system.storage.framing import Framing
-from tests.unit.system.agents.fake_provider import FakeProvider, play
+from tests.unit.system.agents.fake_provider import FakeProvider, script
 from tests.unit.system.agents.family import parent_and_child
 from tests.unit.system.agents.room import Room, opened
 
@@ -20,7 +20,7 @@ from tests.unit.system.agents.room import Room, opened
 def test_a_turn_is_one_line_between_its_start_and_what_it_delivered(framing: Framing) -> None:
     room, ada = opened(Options(framing=framing))
 
-    message_id = room.say(ada, play(say="heard"))
+    message_id = room.say(ada, script(say="heard"))
 
     lines = room.lines(room.session(ada))
     assert [line.event for line in lines] == [
@@ -80,7 +80,7 @@ def test_what_an_agent_found_in_its_inbox_is_delivered_with_the_turn() -> None:
     room, ada = opened()
     gate = asyncio.Event()
     room.provider.hooks["send"] = gate.wait
-    room.say(ada, play(("check_inbox", {})))
+    room.say(ada, script(("check_inbox", {})))
     room.say(ada, "second")
 
     gate.set()
@@ -114,17 +114,17 @@ def test_turns_of_different_agents_overlap() -> None:
 
 def test_a_gated_child_takes_one_turn_for_each_permit() -> None:
     room, ada, bob = parent_and_child()
-    room.say(ada, play(("gate", {"name": "Bob"})))
+    room.say(ada, script(("gate", {"name": "Bob"})))
     room.say(bob, "one")
     assert (room.named("Bob").gated, room.named("Bob").turns) == (True, 1)
 
-    room.say(ada, play(("permit_turn", {"name": "Bob"})))
+    room.say(ada, script(("permit_turn", {"name": "Bob"})))
 
     assert (room.named("Bob").permits, room.named("Bob").turns) == (0, 2)
     assert room.lines(room.named("Bob").session_id)[-2].data["permitted"] is True
     room.say(bob, "two")
     assert room.named("Bob").turns == 2
-    room.say(ada, play(("ungate", {"name": "Bob"})))
+    room.say(ada, script(("ungate", {"name": "Bob"})))
     assert (room.named("Bob").gated, room.named("Bob").turns) == (False, 3)
 
 
@@ -140,12 +140,12 @@ def _ungated_at_once(seed: int) -> tuple[str, bool]:
     """Return which line was first, and whether the turn says that it has used up its permit."""
     room, ada, bob = parent_and_child()
     name: JsonObject = {"name": "Bob"}
-    room.say(ada, play(("gate", name), ("permit_turn", name)))
+    room.say(ada, script(("gate", name), ("permit_turn", name)))
     before = len(room.lines(room.session(bob)))
     room.world.schedule = SeededChoices(seed)
 
     async def both() -> None:
-        ungate = room.runtime.send(ada, play(("ungate", name)))
+        ungate = room.runtime.send(ada, script(("ungate", name)))
         await asyncio.gather(ungate, room.runtime.send(bob, "one"))
 
     room.run(both())
@@ -158,7 +158,7 @@ def _ungated_at_once(seed: int) -> tuple[str, bool]:
 def test_a_permit_of_a_gate_that_was_closed_during_a_permitted_turn_is_not_used_up_by_it() -> None:
     room, ada, bob = parent_and_child()
     name: JsonObject = {"name": "Bob"}
-    room.say(ada, play(("gate", name), ("permit_turn", name)))
+    room.say(ada, script(("gate", name), ("permit_turn", name)))
     answer = asyncio.Event()
 
     async def once() -> None:
@@ -167,7 +167,7 @@ def test_a_permit_of_a_gate_that_was_closed_during_a_permitted_turn_is_not_used_
 
     room.provider.hooks["send"] = once
     room.say(bob, "one")
-    room.say(ada, play(("ungate", name), ("gate", name), ("permit_turn", name)))
+    room.say(ada, script(("ungate", name), ("gate", name), ("permit_turn", name)))
     assert (room.named("Bob").running, room.named("Bob").permits) == (True, 1)
 
     answer.set()
@@ -239,7 +239,7 @@ def test_a_turn_that_ends_its_agent_is_its_last() -> None:
     room, ada = opened()
     gate = asyncio.Event()
     room.provider.hooks["send"] = gate.wait
-    room.say(ada, play(("complete", {"result": 42})))
+    room.say(ada, script(("complete", {"result": 42})))
     late = room.say(ada, "too late")
 
     gate.set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from system.ports import Json
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import NEAR, Family
 from tests.unit.system.agents.room import SECOND_NS, Room
 
@@ -44,7 +44,7 @@ def test_a_reminder_whose_payload_cannot_be_written_down_is_refused(family: Fami
 def test_a_reminder_of_this_turn_or_of_an_earlier_one_is_cancelled_once(
     family: Family, room: Room
 ) -> None:
-    room.say(family.id("Eve"), play(("remind_me", {"delay_ns": SECOND_NS, "payload": 1})))
+    room.say(family.id("Eve"), script(("remind_me", {"delay_ns": SECOND_NS, "payload": 1})))
     earlier = room.provider.results[-1]["reminder_id"]
     turn = family.turn("Eve")
     own = turn.call("remind_me", delay_ns=1, payload=2)["reminder_id"]
@@ -60,7 +60,7 @@ def test_a_reminder_of_this_turn_or_of_an_earlier_one_is_cancelled_once(
 def test_a_subscription_of_this_turn_or_of_an_earlier_one_is_given_up_once(
     family: Family, room: Room
 ) -> None:
-    room.say(family.id("Eve"), play(("subscribe", {"name": "Bob"})))
+    room.say(family.id("Eve"), script(("subscribe", {"name": "Bob"})))
     earlier = room.provider.results[-1]["subscription_id"]
     turn = family.turn("Eve")
     own = turn.call("subscribe", name="Ada")["subscription_id"]

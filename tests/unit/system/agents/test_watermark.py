@@ -9,7 +9,7 @@ from system.agents.snapshot_data import snapshot_data
 from system.ports import Json
 from system.sessions.session_problem import Problem
 from tests.unit.system.agents.damage import remove
-from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import parent_and_child
 from tests.unit.system.agents.room import (
     ADA,
@@ -36,7 +36,7 @@ def watermarks(room: Room, session_id: str) -> list[tuple[int, Json]]:
 
 def test_a_turn_names_the_last_line_whose_outbox_is_dispatched() -> None:
     room, ada = opened()
-    for payload in (play(("send_message", {"to": "USER", "payload": "hello"})), "and then?"):
+    for payload in (script(("send_message", {"to": "USER", "payload": "hello"})), "and then?"):
         room.say(ada, payload)
 
     # Created twice, message, start; then the next message and its start.
@@ -46,7 +46,7 @@ def test_a_turn_names_the_last_line_whose_outbox_is_dispatched() -> None:
 def test_a_line_whose_message_the_disk_refuses_stays_above_the_watermark() -> None:
     room, ada = opened()
     room.files.fail("append", "user/events.jsonl", errno.ENOSPC)
-    room.say(ada, play(("send_message", {"to": "USER", "payload": "hello"})))
+    room.say(ada, script(("send_message", {"to": "USER", "payload": "hello"})))
     room.say(ada, "and then?")
     assert watermarks(room, room.session(ada)) == [(5, None), (9, 4)]
 
@@ -128,7 +128,7 @@ def test_a_child_above_the_watermark_is_created(room: Room) -> None:
 
 def test_a_recovery_passes_what_it_has_done_itself() -> None:
     room, ada = opened()
-    room.say(ada, play(("send_message", {"to": "USER", "payload": "hello"})))
+    room.say(ada, script(("send_message", {"to": "USER", "payload": "hello"})))
 
     room.reopen()
     room.say(ada, "a turn in the next boot")
@@ -146,7 +146,7 @@ def cut_to(room: Room, session_id: str, lines: int) -> None:
 def test_a_line_behind_a_lost_end_is_not_mistaken_for_a_line_that_a_recipient_has_passed() -> None:
     room, ada, bob = parent_and_child()
     for number in range(3):
-        room.say(ada, play(("send_message", {"to": "Bob", "payload": number})))
+        room.say(ada, script(("send_message", {"to": "Bob", "payload": number})))
     agent, history = room.agent(bob), room.agent(ada).history
     session_id = room.session(ada)
     mark = {session_id: history.dispatched}
@@ -157,7 +157,7 @@ def test_a_line_behind_a_lost_end_is_not_mistaken_for_a_line_that_a_recipient_ha
     room.open()
     name = f"{room.session(bob)}/events.1.jsonl"
     room.files.fail("append", name, errno.ENOSPC, sticky=True)
-    room.say(ada, play(("send_message", {"to": "Bob", "payload": "after the damage"})))
+    room.say(ada, script(("send_message", {"to": "Bob", "payload": "after the damage"})))
     turns = room.named("Bob").turns
     room.reopen()
     room.settle()
@@ -170,13 +170,13 @@ def test_a_line_behind_a_lost_end_is_not_mistaken_for_a_line_that_a_recipient_ha
 def test_a_line_behind_a_lost_end_is_not_mistaken_for_a_line_that_was_carried_out() -> None:
     room, ada = opened()
     for payload in ("one", "two"):
-        room.say(ada, play(("remind_me", {"delay_ns": SECOND_NS, "payload": payload})))
+        room.say(ada, script(("remind_me", {"delay_ns": SECOND_NS, "payload": payload})))
     room.settle(1)
     room.kill()
     cut_to(room, room.session(ada), 4)
 
     room.open()
-    room.say(ada, play(("remind_me", {"delay_ns": SECOND_NS, "payload": "after the damage"})))
+    room.say(ada, script(("remind_me", {"delay_ns": SECOND_NS, "payload": "after the damage"})))
     room.settle(1)
 
     assert room.shown() == [("reminder", "after the damage")]

@@ -113,7 +113,7 @@ _PREFIX = "f=A2509 | f=A2509,C13,B2500"
 _BOTH = "f=A1 g=- o=A1 | f=- g=A1 o=A1,B1"
 
 # name, setup, body, and the outcomes seen on ext4, ext4 with data=journal, xfs, btrfs
-SEEN: tuple[tuple[str, Body, Body, Sets], ...] = (
+OBSERVED: tuple[tuple[str, Body, Body, Sets], ...] = (
     ("create", _nothing, _create, (_CREATED, _CREATED_WHOLE, _CREATED, _CREATED_WHOLE)),
     ("create, fsync", _nothing, _create_fsync, (_CREATED_WHOLE,) * 4),
     (
@@ -163,8 +163,10 @@ def _without_tears(model: PersistenceModel) -> PersistenceModel:
 
 
 @pytest.mark.parametrize(("model", "columns"), COLUMNS, ids=[model.name for model, _ in COLUMNS])
-@pytest.mark.parametrize(("name", "setup", "body", "sets"), SEEN, ids=[row[0] for row in SEEN])
-def test_model_allows_what_linux_was_seen_to_leave(
+@pytest.mark.parametrize(
+    ("name", "setup", "body", "sets"), OBSERVED, ids=[row[0] for row in OBSERVED]
+)
+def test_model_allows_the_outcomes_observed_on_linux(
     name: str,
     setup: Body,
     body: Body,
@@ -172,6 +174,6 @@ def test_model_allows_what_linux_was_seen_to_leave(
     model: PersistenceModel,
     columns: tuple[int, ...],
 ) -> None:
-    seen = {outcome.strip() for column in columns for outcome in sets[column].split("|")}
+    observed = {outcome.strip() for column in columns for outcome in sets[column].split("|")}
     allowed = outcomes(_without_tears(model), setup, body, anywhere=True)
-    assert seen <= allowed, f"{name}: {model.name} does not allow {sorted(seen - allowed)}"
+    assert observed <= allowed, f"{name}: {model.name} does not allow {sorted(observed - allowed)}"
