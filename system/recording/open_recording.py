@@ -9,6 +9,7 @@ from posixpath import join
 from system.ports import FileKind, Host
 from system.recording.executions.log_record_list import MOST_BYTES
 from system.recording.stores.file_store import FileExecutionStore, is_settled
+from system.recording.wal.checkpoint import CHECKPOINT
 from system.recording.wal.format import DIRECTORY
 from system.recording.wal.log import RECORDS, SEGMENT_BYTES, WriteAheadLog
 from system.recording.wal.recording import WalRecording
@@ -19,6 +20,7 @@ from system.recording.wal.recovery import (
     read_log,
     sweep_recording,
 )
+from system.storage.atomic_file import sweep_temporaries
 
 
 def resume_recording(
@@ -72,10 +74,12 @@ async def open_recording(
     Executions that were running are in the store as ``execution_incomplete``. For callers
     without a runtime, which does the same in its passes. Raises ``StorageError`` or ``OSError``.
     """
+    swept = list[str]()
     if host.files.kind(join(root, DIRECTORY)) is FileKind.DIRECTORY:
         # The process that made the directories may have been killed before it synced them.
         host.files.sync_dir(root)
-    swept = sweep_recording(host.files, root)
+        swept += sweep_temporaries(host.files, root, CHECKPOINT)
+    swept += sweep_recording(host.files, root)
     log = read_log(host.files, host.clock, root)
     log.report.swept += swept
     put_bad_bytes_aside(host.files, host.ids, log)

@@ -290,6 +290,20 @@ def test_an_unfinished_link_is_swept(bench: Bench) -> None:
     run(work())
 
 
+def test_temporary_files_of_the_checkpoint_are_swept(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        await bench.finished()
+        temporary = ["checkpoint.quarantine.1.tmp.00000001", "checkpoint.tmp.00000002"]
+        for name in [*temporary, "notes.tmp.00000003"]:
+            (bench.root / name).write_text("{")
+        await bench.open()
+        assert bench.log.report.swept == temporary
+        assert [each for each in bench.names() if ".tmp." in each] == ["notes.tmp.00000003"]
+
+    run(work())
+
+
 @pytest.mark.parametrize("events", [3, 4])
 def test_a_barrier_that_fails_inside_of_an_event_or_response_leaves_no_gap(
     bench: Bench, events: int
