@@ -16,7 +16,7 @@ from crash_tests.targets.recording_reads import (
 )
 from crash_tests.workloads.lifetime import Lifetime
 from oracles.history import History, Known
-from oracles.recording.record_reader import SeenRecord
+from oracles.recording.record_reader import ObservedRecord
 from oracles.recording.root_files import check_recovered_names
 from oracles.recording.violations import UnreportedDamage
 from oracles.violation import Duplicated, FalseAlarm, Garbage, NotIdempotent
@@ -37,7 +37,7 @@ from tests.crash_tests.recorded_root import SEGMENT_BYTES, RecordedRoot
 class Recovered(NamedTuple):
     """The records after a recovery, the paths that it reports, and the copies of bad bytes."""
 
-    seen: dict[str, SeenRecord | None]
+    records: dict[str, ObservedRecord | None]
     reported: tuple[str, ...]
     aside: dict[str, bytes]
 
@@ -51,9 +51,9 @@ def recover(process: Process, started: Collection[str] = ()) -> Recovered:
         opened = open_recording(host, segment_bytes=SEGMENT_BYTES)
         recording, log = loop.run_until_complete(opened)
         store = WalExecutionStore(recording, host.clock)
-        seen = read_store(store, started)
-        check_incomplete(store, seen)
-        check_record_files(host.files, seen)
+        records = read_store(store, started)
+        check_incomplete(store, records)
+        check_record_files(host.files, records)
         check_recovered_names({each: names_in(host.files, each) for each in DIRECTORIES})
         aside = _aside(host.files)
     report = log.report
@@ -63,7 +63,7 @@ def recover(process: Process, started: Collection[str] = ()) -> Recovered:
         *report.corrupted,
         *report.findings,
     )
-    return Recovered(seen, reported, aside)
+    return Recovered(records, reported, aside)
 
 
 def _aside(files: FileSystem) -> dict[str, bytes]:
@@ -94,24 +94,24 @@ def explored(root: RecordedRoot, model: str, limits: Limits, bad: Bad | None = N
     def work(process: Process, ack: History) -> None:
         found = recover(process)
         _check_report(found, bad, is_first=True)
-        ack(found.seen)
+        ack(found.records)
 
     def judge(found: Recovered, known: Known) -> None:
-        for seen in known.acknowledged:
-            assert isinstance(seen, dict)
-            _require_same(found.seen, seen)
+        for records in known.acknowledged:
+            assert isinstance(records, dict)
+            _require_same(found.records, records)
         if not root.image.unsynced:
-            _require_same(found.seen, uncrashed.seen)
+            _require_same(found.records, uncrashed.records)
         _check_report(found, bad, is_first=False)
         root.shadow().settle(
-            found.seen, kept=False, excused=() if bad is None else bad.excused, reported=True
+            found.records, kept=False, excused=() if bad is None else bad.excused, reported=True
         )
 
     return explore(work, TwoPhases(recover, judge), model, limits, image=root.image)
 
 
 def _require_same(
-    found: Mapping[str, SeenRecord | None], expected: Mapping[str, SeenRecord | None]
+    found: Mapping[str, ObservedRecord | None], expected: Mapping[str, ObservedRecord | None]
 ) -> None:
     if found != expected:
         changed = [
