@@ -10,7 +10,7 @@ from oracles.recording.canonical import canonical
 from oracles.recording.crash_points import expected_point
 from oracles.recording.pack_reader import members_of, read_pack
 from oracles.recording.record_reader import ObservedRecord, read_record, read_record_file
-from oracles.recording.shadow_execution import INCOMPLETE
+from oracles.recording.shadow_execution import FAILURE, INCOMPLETE, INVALIDATED
 from oracles.recording.violations import BrokenRecord, WrongCrashPoint, WrongReplay
 from oracles.violation import FalseAlarm, Phantom
 from system.ports import FileKind, FileSystem
@@ -125,7 +125,9 @@ def check_incomplete(
     expected = {
         execution_id: expected_point(record)
         for execution_id, record in observed.items()
-        if record is not None and record.reason == INCOMPLETE
+        if record is not None
+        and record.response is None
+        and record.reason not in {FAILURE, INVALIDATED}
     }
     for execution_id in sorted(expected.keys() | found.keys()):
         point = found.get(execution_id)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import click
 
 from system.commands.durable_root import durable_root
-from system.commands.offline import FOUND, echo_table, idle_root_option, leave, reporting
+from system.commands.offline import (
+    FOUND,
+    echo,
+    echo_table,
+    idle_root_option,
+    leave,
+    reporting,
+)
 from system.durable.activity import ACTIVITIES, Activity, Decision
 from system.durable.errors import RowDamaged
 
@@ -64,7 +71,7 @@ def resolve(root: str, key: str, decision: str | None, ref: str | None, by: str)
                 transaction, key, Decision(decision), by, ref
             )
         )
-        click.echo(f"{key} is {decided.status}")
+        echo(f"{key} is {decided.status}")
 
 
 def _cells(activity: Activity) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from system.commands.offline import FOUND, leave, records_of, reporting, root_option
+from system.commands.offline import FOUND, echo, leave, records_of, reporting, root_option
 from system.ports import JsonObject
 from system.recording.records.json_difference import differences
 from system.recording.records.record import ExecutionRecord
@@ -25,7 +25,7 @@ def diff(root: str, first: str, second: str) -> None:
         store = records_of(root)
         found = list(differences(_compared(store.load(first)), _compared(store.load(second))))
         for difference in found:
-            click.echo(difference)
+            echo(difference)
         if found:
             leave(FOUND)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final, NoReturn
 
 import click
@@ -22,7 +22,7 @@ from system.recording.records.errors import (
     RecordNotFoundError,
     ReplayHashMismatchError,
 )
-from system.root import MARKER
+from system.root import MARKER, root_id_of
 
 FOUND: Final = 1
 USAGE: Final = 2
@@ -77,12 +77,18 @@ def reporting(root: str) -> Iterator[None]:
 
 
 def host_of(root: str) -> Host:
-    """Return a host on an existing root, and change nothing; raises ``NotARoot`` or ``OSError``."""
+    """Return a host on an existing root, and change nothing.
+
+    Raises ``NotARoot``, ``NewerFormat`` or ``OSError``.
+    """
     if not root:
-        raise NotARoot("--root", "it is empty")
+        raise NotARoot("the name", "it is empty")
     host = reading_host(root)
     if MARKER not in host.files.listdir(""):
         raise NotARoot("the directory", f"it holds no {MARKER}")
+    # The records of a root with a damaged marker can be read.
+    with suppress(NotARoot):
+        root_id_of(host.files)
     return host
 
 
@@ -91,15 +97,29 @@ def records_of(root: str) -> OfflineRecords:
     return OfflineRecords(host_of(root))
 
 
+def echo(text: object) -> None:
+    """Print a text, or exit if the output cannot be written."""
+    try:
+        click.echo(text)
+    except BrokenPipeError:
+        raise  # the reader of the output has ended; click ends the command
+    except OSError as error:
+        leave(USAGE, f"the output: {error.strerror or error}; write it to another place")
+
+
 def echo_json(value: Json) -> None:
     """Print a value as JSON."""
-    click.echo(json.dumps(value, indent=2, sort_keys=True))
+    echo(json.dumps(value, indent=2, sort_keys=True))
 
 
 def echo_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows in columns, with a header."""
-    shown = [list(header), *map(list, rows)]
+    """Print rows in columns, with a header; a row has one line, whatever its cells have."""
+    shown = [list(header), *([_on_one_line(cell) for cell in row] for row in rows)]
     widths = [max(len(row[column]) for row in shown) for column in range(len(header))]
     for row in shown:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        click.echo("  ".join(cells).rstrip())
+        echo("  ".join(cells).rstrip())
+
+
+def _on_one_line(cell: str) -> str:
+    return cell if cell.isprintable() else ascii(cell)[1:-1]

@@ -9,6 +9,7 @@ import click
 from system.commands.offline import (
     FOUND,
     USAGE,
+    echo,
     echo_json,
     echo_table,
     host_of,
@@ -123,14 +124,14 @@ def verify(root: str, execution_ids: tuple[str, ...]) -> None:
             _add_packs(store, problems, newer)
         for execution_id in execution_ids or store.list_all():
             try:
-                click.echo(f"{execution_id}  {_verdict(store.load(execution_id))}")
+                echo(f"{execution_id}  {_verdict(store.load(execution_id))}")
             except NewerFormat as error:
-                click.echo(f"{execution_id}  of a newer version")
+                echo(f"{execution_id}  of a newer version")
                 newer.append(str(error))
             except (StorageError, OSError) as error:
                 if execution_ids and isinstance(error, RecordNotFoundError):
                     raise
-                click.echo(f"{execution_id}  damaged")
+                echo(f"{execution_id}  damaged")
                 problems.append(str(error))
         _leave_with(problems, newer)
 
@@ -152,7 +153,7 @@ def invalidate(root: str, execution_id: str, reason: str, by: str) -> None:
     with reporting(root):
         host_of(root)
         run(_invalidated(root, execution_id, reason, by))
-        click.echo(f"invalidated {execution_id}")
+        echo(f"invalidated {execution_id}")
 
 
 async def _invalidated(root: str, execution_id: str, reason: str, by: str) -> None:

@@ -9,6 +9,7 @@ import click
 from system.commands.offline import (
     MISMATCH,
     USAGE,
+    echo,
     echo_json,
     leave,
     records_of,
@@ -59,14 +60,14 @@ def replay(
             if show_diff and envelope is not None:
                 recorded = store.load(execution_id).envelope
                 for difference in differences(recorded, envelope):
-                    click.echo(difference)
+                    echo(difference)
             leave(MISMATCH, mismatch)
-    if output is None:
-        echo_json(result.to_dict())
-    else:
-        _write(output, result.to_dict())
-    for warning in result.warnings:
-        click.echo(warning, err=True)
+        if output is None:
+            echo_json(result.to_dict())
+        else:
+            _write(output, result.to_dict())
+        for warning in result.warnings:
+            click.echo(warning, err=True)
 
 
 def _envelope(path: str) -> JsonObject:

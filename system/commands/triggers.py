@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import click
 
 from system.commands.durable_root import durable_root, shown_time
-from system.commands.offline import FOUND, echo_json, echo_table, idle_root_option, leave, reporting
+from system.commands.offline import (
+    FOUND,
+    echo,
+    echo_json,
+    echo_table,
+    idle_root_option,
+    leave,
+    reporting,
+)
 from system.durable.errors import RowDamaged, UnknownTrigger
 from system.durable.trigger import TRIGGERS, Trigger
 
@@ -70,7 +78,7 @@ def resolve(root: str, trigger_id: str, *, retry: bool, discard: bool) -> None:
         store = opened.stores.triggers
         call = store.retry if retry else store.discard
         opened.state.transact(lambda transaction: call(transaction, trigger_id))
-        click.echo(f"{trigger_id} {'is PENDING' if retry else 'is DONE'}")
+        echo(f"{trigger_id} {'is PENDING' if retry else 'is DONE'}")
 
 
 def _list(root: str, condition: str) -> None:

@@ -52,6 +52,10 @@ _MAY_HAVE_HAD_EFFECTS: Final = frozenset(
 )
 
 
+_NOT_SHOWN: Final = frozenset((Reason.MANUALLY_INVALIDATED, Reason.RECORDING_FAILURE))
+"""Records with these reasons have a status of their own, although they may lack a response."""
+
+
 def analyze_crash_point(record: ExecutionRecord) -> CrashPoint:
     """Return the stage of the last event, the recovery that it allows, and the action."""
     last = record.events[-1] if record.events else None
@@ -108,7 +112,7 @@ class IncompleteReport(NamedTuple):
 
 
 def detect_incomplete(store: RecordReader) -> IncompleteReport:
-    """Return the executions of a store that have not ended; reads only the store."""
+    """Return the executions of a store whose status is ``incomplete``; reads only the store."""
     found: list[IncompleteExecution] = []
     unreadable: list[tuple[str, str]] = []
     retried_by: dict[str, str] = {}
@@ -122,7 +126,7 @@ def detect_incomplete(store: RecordReader) -> IncompleteReport:
         retried = decision.get("retryOf") if isinstance(decision, dict) else None
         if isinstance(retried, str):
             retried_by[retried] = execution_id
-        if record.header.replayable_reason == Reason.EXECUTION_INCOMPLETE:
+        if record.frozen_response is None and record.header.replayable_reason not in _NOT_SHOWN:
             found.append(IncompleteExecution(execution_id, analyze_crash_point(record)))
     executions = [each._replace(retried_by=retried_by.get(each.execution_id)) for each in found]
     return IncompleteReport(tuple(executions), tuple(unreadable))

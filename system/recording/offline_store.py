@@ -11,7 +11,12 @@ from typing import Final
 
 from system.errors import StorageError
 from system.ports import Host
-from system.recording.records.errors import RecordCorruptedError, RecordNotFoundError
+from system.recording.records.errors import (
+    ForeignRecordFile,
+    RecordCorruptedError,
+    RecordNotFoundError,
+)
+from system.recording.records.execution_id import is_execution_id
 from system.recording.records.record import ExecutionRecord
 from system.recording.stores.file_store import FileExecutionStore, is_settled
 from system.recording.wal.checkpoint import CHECKPOINT, read_checkpoint
@@ -35,7 +40,8 @@ class OfflineRecords:
 
     def load(self, execution_id: str) -> ExecutionRecord:
         """Return a record; raises as ``ExecutionStore.load``."""
-        execution = self.log.executions.get(execution_id)
+        # A text that is no id may have characters that no file has.
+        execution = self.log.executions.get(execution_id) if is_execution_id(execution_id) else None
         if execution is None:
             return self._load_file(execution_id)
         if is_settled(self._newer, execution):
@@ -46,6 +52,8 @@ class OfflineRecords:
         """Load a record that the log does not have; raises as ``load``."""
         try:
             return self._files.load(execution_id)
+        except NotADirectoryError as error:
+            raise ForeignRecordFile(self._files.base_path, "it is not a directory") from error
         except RecordNotFoundError as missing:
             if execution_id in self.log.executions.headless:
                 problem = f"the log has no start of execution {execution_id}"

@@ -147,6 +147,7 @@ class ExecutionRecord:
             members.append((b"v", b"%d" % self.version))
         if self.others == EMPTY:
             return members
-        others = self.others.members().items()
-        members += [(_quoted(name), canonical(value)) for name, value in others]
-        return sorted(members)
+        named = {name.decode(): encoded for name, encoded in members}
+        named |= {name: canonical(value) for name, value in self.others.members().items()}
+        # Sorted before they are quoted, because the quoted names may have another order.
+        return [(_quoted(name), named[name]) for name in sorted(named)]

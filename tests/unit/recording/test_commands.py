@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from system.cli import cli
 from system.host import real_host
-from system.ports import Json
+from system.ports import Ids, Json
 from system.recording.open_recording import open_recording
 from system.recording.records.record import ExecutionRecord
 from system.recording.stores.file_store import FileExecutionStore
@@ -84,7 +84,9 @@ def test_unknown_events_are_named(root: Path) -> None:
     "command",
     [("records", "show"), ("records", "verify"), ("replay",), ("records", "invalidate")],
 )
-@pytest.mark.parametrize("unknown", ["exec-" + "0" * 16, "exec-../../etc/pass", "EXEC-1"])
+@pytest.mark.parametrize(
+    "unknown", ["exec-" + "0" * 16, "exec-../../etc/pass", "EXEC-1", "exec-\udcff"]
+)
 def test_an_unknown_id_is_a_mistake(root: Path, command: tuple[str, ...], unknown: str) -> None:
     more = ("--reason", "x", "--by", "Ada") if "invalidate" in command else ()
     result = CliRunner().invoke(cli, [*command, unknown, *more, "--root", str(root)])
@@ -228,9 +230,10 @@ def test_an_envelope_file_that_is_no_file_is_a_mistake(root: Path, ids: list[str
         assert name in result.stderr
 
 
-async def interrupted(root: Path, retry_of: str | None = None) -> str:
+async def interrupted(root: Path, retry_of: str | None = None, ids: Ids | None = None) -> str:
     """Leave an execution in the log of a root; return its id."""
     host = real_host(str(root))
+    host = host if ids is None else replace(host, ids=ids)
     recording, _ = await open_recording(host)
     recorder = WalExecutionRecorder(host, recording)
     execution_id = recorder.start(ENVELOPE)

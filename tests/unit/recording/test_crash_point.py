@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,8 @@ from system.recording.recorder import InMemoryExecutionRecorder
 from system.recording.records.event import EventType
 from system.recording.records.frozen_json import FrozenJson
 from system.recording.records.record import ExecutionRecord
+from system.recording.records.status import ExecutionStatus, status_of
+from system.recording.stores.record_file import encode_record
 from tests.unit.recording.executions import ENVELOPE, EVENTS, finished, memory, record_events, run
 from tests.unit.recording.recording_bench import Bench
 
@@ -86,13 +89,38 @@ def test_incomplete_executions_are_found_and_retried_ones_say_so() -> None:
     assert report.unreadable == ()
 
 
-def test_a_record_that_cannot_be_read_is_reported(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    ("reason", "is_shown"),
+    [
+        ("execution_incomplete", True),
+        ("uses a clock", True),
+        ("recording_failure", False),
+        ("manually_invalidated", False),
+    ],
+)
+def test_an_execution_is_incomplete_if_that_is_its_status(reason: str, is_shown: bool) -> None:
+    _, _, store = memory()
+    record = after((EventType.INTENT_RECEIVED, {}), side_effects=None)
+    header = replace(record.header, replayable=False, replayable_reason=reason)
+    record = replace(record, header=header).sealed()
+    store.save(record)
+    assert (status_of(record) is ExecutionStatus.INCOMPLETE) == is_shown
+    assert bool(detect_incomplete(store).executions) == is_shown
+
+
+@pytest.mark.parametrize("content", [b"", None])
+def test_a_record_that_cannot_be_read_is_reported(bench: Bench, content: bytes | None) -> None:
     async def work() -> None:
         await bench.open()
         done = await bench.finished()
         _, running = bench.started(3)
         await bench.open()
-        (bench.root / "records" / f"{done.execution_id}.json").write_bytes(b"")
+        name = f"{done.execution_id}.json"
+        (bench.root / "records" / name).write_bytes(
+            encode_record(done) if content is None else content
+        )
+        if content is None:
+            bench.here.files.fail("open-read", name, errno.EIO)
         report = detect_incomplete(bench.store)
         assert [each.execution_id for each in report.executions] == [running]
         assert [each for each, _ in report.unreadable] == [done.execution_id]

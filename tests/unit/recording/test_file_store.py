@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,16 @@ def test_a_compressed_record_is_served_like_any_other(bench: Bench) -> None:
     store.invalidate(ID, "wrong", "Ada")
     assert bench.names("records") == [f"{ID}.json.gz"]
     assert is_settled(store, execution(ID))
+
+
+def test_only_records_with_the_hash_are_found(bench: Bench) -> None:
+    store = FileExecutionStore(bench.host)
+    other = "exec-" + "1" * 16
+    record = finished(envelope={"another": 1})
+    store.save(finished())
+    store.save(replace(record, header=replace(record.header, execution_id=other)).sealed())
+    assert store.find_by_hash(record.header.envelope_hash) == [other]
+    assert FileExecutionStore(bench.host).find_by_hash(finished().envelope_hash) == [ID]
 
 
 def test_of_two_files_the_one_that_is_not_compressed_counts(bench: Bench) -> None:

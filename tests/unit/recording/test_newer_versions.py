@@ -7,8 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from zlib import crc32
 
+import pytest
+
 from system.recording.stores.record_file import encode_record
 from system.recording.wal.format import SegmentHeader
+from system.storage.codec import seal
 from tests.unit.recording.command_root import invoke
 from tests.unit.recording.executions import finished
 
@@ -36,6 +39,16 @@ def test_a_pack_of_a_newer_version(root: Path) -> None:
         assert result.exit_code == 2
     pack.write_bytes(b"")
     assert invoke(root, "records", "list").exit_code == 1
+
+
+@pytest.mark.parametrize("command", ["records list", "incomplete"])
+def test_a_root_of_a_newer_version_is_a_mistake(root: Path, command: str) -> None:
+    (root / "root.json").write_bytes(seal({"format": 3, "made_by": "powercut"}) + b"\n")
+    result = invoke(root, *command.split())
+    assert "root.json: it has format=3" in result.stderr
+    assert ("start the newer version" in result.stderr, result.exit_code) == (True, 2)
+    (root / "root.json").write_bytes(b"?")
+    assert invoke(root, *command.split()).exit_code == 0
 
 
 def test_a_later_version_of_the_log_is_a_mistake(root: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from system.host import RealFileSystem, real_host
 from system.recording.offline_store import OfflineRecords
 from tests.unit.recording.command_root import invoke
-from tests.unit.recording.executions import run
+from tests.unit.recording.executions import CountingIds, run
 from tests.unit.recording.recording_bench import Bench
 from tests.unit.recording.test_commands import interrupted
 
@@ -58,6 +58,13 @@ def test_damage_that_may_hide_an_execution_is_found(root: Path, command: tuple[s
     assert "26 damaged bytes at offset 0: its header is damaged" in result.stderr
 
 
+def test_records_of_files_and_of_the_log_are_listed_in_order(root: Path, ids: list[str]) -> None:
+    planned = CountingIds()
+    planned.planned = ["f" * 16]
+    last = run(interrupted(root, ids=planned))
+    assert list(OfflineRecords(real_host(str(root))).list_all()) == [*ids, last]
+
+
 def test_a_link_to_nothing_does_not_end_the_verification(root: Path, ids: list[str]) -> None:
     name = "exec-" + "0" * 16
     (root / "records" / f"{name}.json").symlink_to("nothing")
@@ -78,6 +85,15 @@ def test_a_file_of_another_execution_is_damage(
     result = invoke(root, *command, ids[0])
     assert result.exit_code == 1
     assert "it is not a regular file; move it out of the store" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["records list", "records show ID", "replay ID", "incomplete"])
+def test_records_that_are_no_directory_are_named(root: Path, ids: list[str], command: str) -> None:
+    shutil.rmtree(root / "records")
+    (root / "records").write_bytes(b"")
+    result = invoke(root, *command.replace("ID", ids[0]).split())
+    assert result.exit_code == 1
+    assert result.stderr == "records: it is not a directory; move it out of the store\n"
 
 
 class FilesDuringCheckpoint(RealFileSystem):

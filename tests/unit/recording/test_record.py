@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from threading import Thread
+from time import sleep
 from typing import Any
 
 import pytest
@@ -56,6 +57,7 @@ def test_a_compressed_record_is_gzip_and_read_back() -> None:
     record = finished()
     data = encode_record(record, compressed=True)
     assert gzip.decompress(data) == encode_record(record)
+    assert data[4:8] == bytes(4), "it has no time"
     assert decode_record(data, PATH, compressed=True) == record
     assert encode_record(record, compressed=True) == data
 
@@ -106,6 +108,8 @@ CHANGES: list[tuple[str, Callable[[Any], object]]] = [
     ("envelopeHash is not sha256", lambda r: r["header"].update(envelopeHash="x")),
     ("createdUtcIso='now'", lambda r: r["header"].update(createdUtcIso="now")),
     ("createdUtcIso='2026'", lambda r: r["header"].update(createdUtcIso="2026")),
+    ("createdUtcIso=.* is not a time in UTC",
+     lambda r: r["header"].update(createdUtcIso="2026-09-21T14:13:20.000000+00:00")),
     ("createdUtcIso='nowZ'", lambda r: r["header"].update(createdUtcIso="nowZ")),
     ("contradict each other", lambda r: r["header"].update(replayable=False)),
     ("contradict each other", lambda r: r["header"].update(replayableReason="x")),
@@ -131,7 +135,7 @@ CHANGES: list[tuple[str, Callable[[Any], object]]] = [
     ("finalResponse is str, not dict", lambda r: r.update(finalResponse="x")),
     ("deeper than 100", lambda r: r.update(envelope=json.loads('{"a":' * 101 + "1" + "}" * 101))),
     ("lone surrogate", lambda r: r["envelope"].update(agent="\ud800")),
-]
+]  # fmt: skip
 
 
 INVALIDATION_CHANGES: list[tuple[str, Callable[[Any], object]]] = [
@@ -255,12 +259,20 @@ def test_a_corrupted_status_comes_first_and_a_failed_recording_has_its_own() -> 
     assert status_of(failed) is ExecutionStatus.RECORDING_FAILED
     short = replace(failed, events=(record.events[0], replace(record.events[4], seq=2))).sealed()
     assert find_problems(short) == ()
+    assert find_problems(invalidated(short, "wrong", "Ada", RealClock())) == ()
     assert status_of(replace(failed, events=())) is ExecutionStatus.CORRUPTED
 
 
 def test_sixteen_threads_count_without_a_gap() -> None:
-    clock, seen = DeterministicClock(), list[int]()
-    assert clock.current() == 0
+    class Slow(int):
+        """A number whose addition lets other threads run."""
+
+        def __add__(self, other: int) -> Slow:
+            sleep(0)
+            return Slow(int(self) + other)
+
+    clock, seen = DeterministicClock(Slow()), list[int]()
+    assert clock.current() == DeterministicClock().current() == 0
 
     def count() -> None:
         seen.extend(clock.next() for _ in range(1000))

@@ -20,12 +20,12 @@ from tests.unit.recording.recording_bench import Bench
 ID = finished().execution_id
 
 
-def long_record(pieces: int, characters: int) -> ExecutionRecord:
+def long_record(pieces: int, characters: int, text: str = "\n " * 9) -> ExecutionRecord:
     """A record with many events between an attempt and its end, and a long response."""
     record = finished({"status": "success", "payload": "x" * characters})
     first, *others = record.events
     odd = [
-        replace(first, seq=seq, type="NEWS", frozen_payload=FrozenJson.of({"n": "\n " * 9}))
+        replace(first, seq=seq, type="NEWS", frozen_payload=FrozenJson.of({"n": text}))
         for seq in range(2, pieces + 2)
     ]
     following = [replace(event, seq=event.seq + pieces) for event in others]
@@ -68,6 +68,19 @@ def test_damage_is_found_before_the_first_piece(bench: Bench, tmp_path: Path) ->
     path.write_bytes(content.replace(b'  "header": {', b'  "header": {{'))
     with pytest.raises(RecordCorruptedError, match="its header cannot be read"):
         next(store.stream_events(ID))
+
+
+def test_many_events_need_little_memory(bench: Bench, tmp_path: Path) -> None:
+    store = FileExecutionStore(bench.host)
+    (tmp_path / "records").mkdir()
+    record = long_record(2000, 1, "x" * 12_000)
+    (tmp_path / "records" / f"{ID}.json").write_bytes(encode_record(record))
+    del record
+    tracemalloc.start()
+    assert sum(1 for _ in store.stream_events(ID)) == 2005
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 << 20
 
 
 def test_a_long_record_needs_little_memory(bench: Bench, tmp_path: Path) -> None:

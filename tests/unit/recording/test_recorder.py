@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import cast
 
@@ -10,7 +11,9 @@ import pytest
 from system.errors import NotPlainJson
 from system.host import RealIds
 from system.ports import SideEffectClass
+from system.recording.executions.execution import Execution
 from system.recording.recorder import InMemoryExecutionRecorder
+from system.recording.records.envelope_hash import FrozenEnvelope, compute_envelope_hash
 from system.recording.records.errors import RecorderError, RecordNotFoundError
 from system.recording.records.event import EventType
 from system.recording.records.execution_id import is_execution_id, is_sampled, new_execution_id
@@ -83,6 +86,43 @@ def test_a_started_execution_is_in_the_store_as_incomplete() -> None:
     assert store.load(execution_id) == finalized
     assert store.hash_of(execution_id) == finalized.header.record_hash
     assert not store.is_running(execution_id)
+
+
+def test_equal_requests_are_found_whether_they_run_or_have_ended() -> None:
+    clock, ids, store = memory()
+    found = list[str]()
+    for events in (4, 4, 1, 1):
+        recorder = InMemoryExecutionRecorder(clock, ids, store)
+        found.append(recorder.start(ENVELOPE))
+        record_events(recorder, EVENTS[:events])
+        if events == 4:
+            run(recorder.finalize(RESPONSE))
+    InMemoryExecutionRecorder(clock, ids, store).start({"another": 1})
+    assert store.find_by_hash(compute_envelope_hash(ENVELOPE)) == found
+
+
+def test_the_fact_of_a_start_has_the_envelope_and_a_header_that_is_not_replayable() -> None:
+    envelope = FrozenEnvelope.of({"b": 1, "a": 2})
+    for of_another in (None, "exec-" + "2" * 16):
+        execution = Execution.new(
+            CountingClock(), "exec-" + "1" * 16, envelope, SideEffectClass.READ_ONLY, of_another
+        )
+        (start,) = (fact.parsed() for fact in execution.facts.recent)
+        assert start is not None
+        header = {
+            "createdUtcIso": "2026-09-21T14:13:20.000000Z",
+            "envelopeHash": envelope.hash,
+            "executionId": "exec-1111111111111111",
+            "hashVersion": 2,
+            "reExecutionOf": of_another,
+            "replayable": False,
+            "replayableReason": "execution_incomplete",
+            "sideEffectClass": "READ_ONLY",
+        }
+        if of_another is None:
+            del header["reExecutionOf"]
+        written = {"envelope": {"a": 2, "b": 1}, "header": header}
+        assert start.payload == json.dumps(written, separators=(",", ":")).encode()
 
 
 def test_the_envelope_is_kept_as_it_was_at_start() -> None:
@@ -207,10 +247,12 @@ def test_an_id_that_is_taken_is_not_used_again() -> None:
 
 
 def test_ids_have_their_form_and_do_not_repeat() -> None:
-    ids = {new_execution_id(RealIds(), lambda _: False) for _ in range(1000)}
-    assert len(ids) == 1000
+    random, number = RealIds(), 1_000_000
+    ids = {new_execution_id(random, lambda _: False) for _ in range(number)}
+    assert len(ids) == number
     assert all(map(is_execution_id, ids))
-    for wrong in ("exec-1234", "exec-" + "A" * 16, "exec-" + "a" * 15 + "/", "", None, 1):
+    longer = "exec-" + "a" * 17, "exec-" + "a" * 16 + "\n"
+    for wrong in ("exec-1234", "exec-" + "A" * 16, "exec-" + "a" * 15 + "/", "", None, 1, *longer):
         assert not is_execution_id(wrong)
 
 
@@ -253,6 +295,11 @@ def test_the_clock_of_events_may_step_back() -> None:
     record = run(recorder.finalize(RESPONSE))
     assert record is not None
     assert [event.seq for event in record.events] == [1, 2, 3, 4, 5]
+    assert [event.timestamp for event in record.events] == [
+        "2026-09-21T13:56:40.000000Z", "2026-09-21T13:40:00.000000Z",
+        "2026-09-21T13:23:20.000000Z", "2026-09-21T13:06:40.000000Z",
+        "2026-09-21T13:06:40.000000Z",
+    ]  # fmt: skip
     # Equality ignores the times of events; the hash does not.
     assert record.events == finished().events
     assert record.header.record_hash != finished().header.record_hash

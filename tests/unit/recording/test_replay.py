@@ -87,6 +87,23 @@ def test_a_missing_payload_is_none(
     assert result.response == response
 
 
+def test_a_result_as_json_has_everything_that_was_recorded() -> None:
+    record = finished(FAILURE)
+    assert ReplayEngine(with_reason(record, "uses a clock")).replay(force=True).to_dict() == {
+        "response": FAILURE,
+        "status": "error",
+        "payload": None,
+        "error": {"code": "AGENT_ERROR", "message": "Failed"},
+        "metadata": {},
+        "fromReplay": True,
+        "originalExecutionId": "exec-0000000000000001",
+        "originalTimestamp": "2026-09-21T14:13:20.000000Z",
+        "warnings": ["Forced replay of non-replayable record"],
+    }
+    result = ReplayEngine(finished()).replay().to_dict()
+    assert (result["payload"], result["metadata"]) == (RESPONSE["payload"], RESPONSE["metadata"])
+
+
 def test_a_change_of_a_result_does_not_reach_the_next_access() -> None:
     result = ReplayEngine(finished()).replay()
     metadata: Any = result.metadata
@@ -228,8 +245,18 @@ class SpyStore(InMemoryExecutionStore):
         return super().load(execution_id)
 
 
+class JumpingClock(CountingClock):
+    """A clock whose wall time is set forward by a day at each look."""
+
+    days = 0
+
+    def wall_ns(self) -> int:
+        self.days += 1
+        return self.now_ns + self.days * 86_400 * 10**9
+
+
 def cached() -> tuple[CachingReplayEngine, SpyStore, CountingClock, str]:
-    clock = CountingClock()
+    clock = JumpingClock()
     store = SpyStore(clock)
     record = finished()
     store.save(record)
@@ -306,6 +333,12 @@ def test_one_bad_id_never_fails_a_batch(bench: Bench) -> None:
         assert results[done.execution_id].response == RESPONSE
 
     run(work())
+
+
+def test_an_id_that_a_batch_has_twice_is_read_once() -> None:
+    _, store, _, execution_id = cached()
+    assert list(batch_replay(store, [execution_id] * 2)) == [execution_id]
+    assert store.loads == 1
 
 
 def test_integrity_of_a_record() -> None:
