@@ -33,10 +33,10 @@ class RecordCorruptedError(StorageError):
 
     Cause: the disk or another program changed the file. ``record`` holds everything that can
     still be parsed, unverified, or is None.
-    Cure: a forced replay returns what can be parsed; the turn's line still has the response.
+    Cure: a forced replay returns what can be parsed, if any; the turn's line has the response.
     """
 
-    cure = "replay it with force to get what can be parsed; the session's log has the response"
+    cure = "a forced replay returns what can be parsed, if any; the session's log has the response"
 
     def __init__(
         self, path: str, problems: Sequence[str], record: ExecutionRecord | None = None

@@ -21,6 +21,7 @@ VERSION: Final = 1
 EFFECTS_MEMBER: Final = "sideEffectClass"
 """The member of the header, and of a response's metadata, with the class of the effects."""
 
+_CLASSES: Final = frozenset(SideEffectClass)
 _NULL: Final = FrozenJson(b"null")
 
 
@@ -68,14 +69,15 @@ class ExecutionRecord:
     def side_effects(self) -> SideEffectClass:
         """The class of the effects: that of the header, or IRREVERSIBLE if the response says so.
 
-        Without either, IRREVERSIBLE is assumed.
+        Without either, or with a class that this version does not know, IRREVERSIBLE is assumed.
         """
         response = self.final_response or {}
         metadata = response.get("metadata")
         worst = SideEffectClass.IRREVERSIBLE
         if isinstance(metadata, dict) and metadata.get(EFFECTS_MEMBER) == worst:
             return worst
-        return SideEffectClass(self.header.side_effects or worst)
+        stated = self.header.side_effects
+        return SideEffectClass(stated) if stated in _CLASSES else worst
 
     @property
     def router_decision(self) -> Json:

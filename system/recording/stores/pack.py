@@ -39,6 +39,7 @@ from system.recording.stores.gzip_data import (
     expand_first,
     expanded,
 )
+from system.recording.stores.readable_part import readable_part
 from system.storage.atomic_file import read_whole
 from system.storage.transfer import read_all
 
@@ -102,8 +103,15 @@ class Member(NamedTuple):
         return f"{self.path} ({self.execution_id})"
 
     def record(self, files: FileSystem) -> ExecutionRecord:
-        """Return the record; raises ``RecordCorruptedError`` or ``OSError``."""
-        record = builder_of(self.lines(files), self.name).record()
+        """Return the record; raises ``RecordCorruptedError`` or ``OSError``.
+
+        The error has the part of the record that can be read.
+        """
+        try:
+            record = builder_of(self.lines(files), self.name).record()
+        except RecordCorruptedError as corrupted:
+            readable = readable_part(self.stored(files), self.execution_id)
+            raise RecordCorruptedError(self.name, corrupted.problems, readable) from corrupted
         if problems := find_problems(record):
             raise RecordCorruptedError(self.name, problems, record)
         return record

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from system.host import real_host
+from system.ports import Json
 from system.recording.open_recording import open_recording
+from system.recording.records.frozen_json import FrozenJson
+from system.recording.stores.record_file import encode_record
 from system.recording.wal_store import WalExecutionRecorder
 from tests.meta.source_tree import ROOT
 from tests.unit.recording.command_root import invoke
-from tests.unit.recording.executions import run
+from tests.unit.recording.executions import (
+    ENVELOPE,
+    EVENTS,
+    FAILURE,
+    finished,
+    record_events,
+    run,
+)
+from tests.unit.recording.test_commands import interrupted
 
 
 @pytest.mark.parametrize("command", ["records list", "records show ID", "replay ID", "diff ID ID2"])
@@ -50,3 +62,63 @@ def test_a_row_has_one_line_whatever_a_record_has(root: Path, ids: list[str]) ->
     result = invoke(root, "records", "list")
     assert len(result.stdout.splitlines()) == len(ids) + 2
     assert "Zo\\xeb\\n\\x1b[31m" in result.stdout
+
+
+def test_a_difference_has_a_path_and_times_do_not_count(root: Path) -> None:
+    one = finished()
+    route = replace(one.events[1], frozen_payload=FrozenJson.of({"agent": "b"}))
+    odd = replace(one.events[3], type="NEWS", timestamp="2026-01-01T00:00:00.000000Z")
+    header = replace(one.header, execution_id="exec-" + "2" * 16)
+    events = one.events[0], route, one.events[2], odd
+    two = replace(one, header=header, events=events, frozen_response=None).sealed()
+    for record in (one, two):
+        path = root / "records" / f"{record.execution_id}.json"
+        path.write_bytes(encode_record(record))
+    result = invoke(root, "diff", one.execution_id, two.execution_id)
+    assert (result.exit_code, result.stderr) == (1, "")
+    final = '{"metadata":{"provider":"scripted"},"payload":{"response":"Hello"},"status":"success"}'
+    agent = '"' + "a" * 32 + '"'
+    assert result.stdout.splitlines() == [
+        f'events[1].payload.agent: {agent} -> "b"',
+        'events[1].payload.name: "Ada" -> (missing)',
+        "events[1].payload.retryOf: null -> (missing)",
+        'events[3].type: "AGENT_ATTEMPT_END" -> "NEWS"',
+        f'events[4]: {{"payload":{final},"type":"FINAL_RESPONSE"}} -> (missing)',
+        f"finalResponse: {final} -> null",
+        f'routerDecision.agent: {agent} -> "b"',
+        'routerDecision.name: "Ada" -> (missing)',
+        "routerDecision.retryOf: null -> (missing)",
+    ]
+
+
+def test_an_output_file_is_kept_if_the_replay_fails(
+    root: Path, ids: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    output = tmp_path_factory.mktemp("results") / "out.json"
+    output.write_text("earlier")
+    envelope = output.with_name("envelope.json")
+    envelope.write_text("{}")
+    for execution_id, more, code in (
+        (ids[0], ("--verify-envelope", str(envelope)), 11),
+        (run(interrupted(root)), (), 10),
+        ("exec-" + "0" * 16, (), 2),
+    ):
+        failed = invoke(root, "replay", execution_id, *more, "--output", str(output))
+        assert (failed.exit_code, output.read_text()) == (code, "earlier")
+
+
+def test_executions_that_were_retried_are_shown_and_not_found(root: Path) -> None:
+    async def retried(first: str) -> None:
+        host = real_host(str(root))
+        recording, _ = await open_recording(host)
+        recorder = WalExecutionRecorder(host, recording)
+        recorder.start(ENVELOPE)
+        decision: Json = {"agent": "a", "retryOf": first}
+        record_events(recorder, [EVENTS[0], (EVENTS[1][0], decision)])
+        await recorder.finalize(FAILURE)
+
+    first = run(interrupted(root))
+    run(retried(first))
+    assert (invoke(root, "incomplete").output, invoke(root, "incomplete").exit_code) == ("", 0)
+    shown = invoke(root, "incomplete", "--all")
+    assert (first in shown.stdout, shown.exit_code) == (True, 0)

@@ -18,7 +18,7 @@ from system.recording.executions.log_record_list import MOST_BYTES
 from system.recording.executions.spool import Extent, Spool, chunks
 from system.recording.open_recording import open_recording
 from system.recording.recorder import InMemoryExecutionRecorder
-from system.recording.records.errors import EventLost
+from system.recording.records.errors import EventLost, RecordCorruptedError
 from system.recording.records.event import EventType
 from system.recording.records.long_text import LongText
 from system.recording.records.record import ExecutionRecord
@@ -187,15 +187,37 @@ def test_a_long_execution_needs_little_memory(tmp_path: Path) -> None:
         recording, _ = await open_recording(host)
         tracemalloc.start()
         recorder = WalExecutionRecorder(host, recording)
-        recorder.start(ENVELOPE)
+        execution_id = recorder.start(ENVELOPE)
         record_many(recorder, 1499, "x" * 8000)
         await recorder.end(response(LongText(["y" * (1 << 16)] * 256)))
         await recording.close()
+        events = islice(recording.files.stream_events(execution_id), 1501)
+        assert sum(1 for _ in events) == 1501
+        assert sum(map(len, recording.files.stream_response(execution_id))) > 16 << 20
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         return peak
 
     assert run(work()) < 8 * MOST_BYTES
+
+
+def test_damage_to_a_pack_is_found_before_the_first_piece(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        done = await bench.finished()
+        await bench.recording.checkpoint()
+        path = bench.root / "records" / "00000001.pack"
+        content = bytearray(path.read_bytes())
+        files, execution_id = bench.recording.files, done.execution_id
+        member = files.packs.find(execution_id)
+        assert member is not None
+        content[member.size_bytes - 6] ^= 1
+        path.write_bytes(content)
+        for stream in (files.stream_events(execution_id), files.stream_response(execution_id)):
+            with pytest.raises(RecordCorruptedError, match="the digest of the table"):
+                next(stream)
+
+    run(work())
 
 
 def test_damage_to_a_spool_is_found_before_its_lines_are_parsed(bench: Bench) -> None:

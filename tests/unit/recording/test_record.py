@@ -233,6 +233,14 @@ def test_a_foreign_record_is_readable_and_only_its_envelope_is_verified() -> Non
         decoded(members)
 
 
+def test_a_foreign_record_that_is_invalidated_stays_foreign() -> None:
+    record = decoded(foreign(json.loads(encode_record(finished()))))
+    again = invalidated(record, "wrong", "Ada", RealClock())
+    assert again.header.replayable_reason == Reason.MANUALLY_INVALIDATED
+    assert decode_record(encode_record(again), PATH) == again
+    assert again.header.is_foreign
+
+
 def test_a_seal_without_its_version_is_no_foreign_record() -> None:
     members = foreign(json.loads(encode_record(finished())))
     members["header"]["recordHash"] = "sha256:0"

@@ -101,13 +101,13 @@ def test_equal_requests_are_found_whether_they_run_or_have_ended() -> None:
     assert store.find_by_hash(compute_envelope_hash(ENVELOPE)) == found
 
 
-def test_the_fact_of_a_start_has_the_envelope_and_a_header_that_is_not_replayable() -> None:
+def test_the_log_record_of_a_start_has_a_header_that_is_not_replayable() -> None:
     envelope = FrozenEnvelope.of({"b": 1, "a": 2})
     for of_another in (None, "exec-" + "2" * 16):
         execution = Execution.new(
             CountingClock(), "exec-" + "1" * 16, envelope, SideEffectClass.READ_ONLY, of_another
         )
-        (start,) = (fact.parsed() for fact in execution.facts.recent)
+        (start,) = (record.parsed() for record in execution.log_records.recent)
         assert start is not None
         header = {
             "createdUtcIso": "2026-09-21T14:13:20.000000Z",
@@ -268,6 +268,14 @@ def test_ids_have_their_form_and_do_not_repeat() -> None:
 )
 def test_sampling_depends_on_the_id_alone(digits: str, rate: float, expected: bool) -> None:
     assert is_sampled(f"exec-{digits}ffffffff", rate) is expected
+
+
+def test_a_recorder_samples_at_its_rate() -> None:
+    for digits, rate, is_recorded in (("e" * 16, 0.9, False), ("e" * 16, 0.95, True)):
+        clock, ids, store = memory()
+        ids.planned = [digits]
+        InMemoryExecutionRecorder(clock, ids, store, sample_rate=rate).start(ENVELOPE)
+        assert bool(list(store.list_all())) == is_recorded
 
 
 def test_an_execution_that_is_sampled_out_leaves_nothing() -> None:

@@ -1,7 +1,8 @@
-"""Replay: states and their precedence, forced replays, the cache, batches, re-execution."""
+"""Replay: states and their precedence, forced replays, re-execution."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -16,23 +17,18 @@ from system.recording.records.errors import (
     NotReplayableError,
     RecordCorruptedError,
     RecorderError,
-    RecordNotFoundError,
     ReplayHashMismatchError,
 )
 from system.recording.records.header import Reason
 from system.recording.records.integrity import verify_record_integrity
 from system.recording.records.record import ExecutionRecord
-from system.recording.replays.replay import ReplayEngine, batch_replay, replay, verify_envelope
-from system.recording.replays.replay_cache import CachingReplayEngine, MemoryCache
-from system.recording.replays.replay_result import ReplayResult
-from system.recording.stores.memory_store import InMemoryExecutionStore
-from system.recording.stores.record_file import encode_record
+from system.recording.replays.replay import ReplayEngine, replay, verify_envelope
+from system.recording.stores.record_file import decode_record
 from tests.unit.recording.executions import (
     ENVELOPE,
     EVENTS,
     FAILURE,
     RESPONSE,
-    CountingClock,
     finished,
     memory,
     record_events,
@@ -232,115 +228,6 @@ def test_a_replay_calls_nothing_but_the_store(bench: Bench) -> None:
     run(work())
 
 
-# -- the cache -----------------------------------------------------------------------------
-
-
-class SpyStore(InMemoryExecutionStore):
-    """A store that counts its loads."""
-
-    loads = 0
-
-    def load(self, execution_id: str) -> ExecutionRecord:
-        self.loads += 1
-        return super().load(execution_id)
-
-
-class JumpingClock(CountingClock):
-    """A clock whose wall time is set forward by a day at each look."""
-
-    days = 0
-
-    def wall_ns(self) -> int:
-        self.days += 1
-        return self.now_ns + self.days * 86_400 * 10**9
-
-
-def cached() -> tuple[CachingReplayEngine, SpyStore, CountingClock, str]:
-    clock = JumpingClock()
-    store = SpyStore(clock)
-    record = finished()
-    store.save(record)
-    cache = MemoryCache[ReplayResult](clock)
-    return CachingReplayEngine(store, cache), store, clock, record.execution_id
-
-
-def test_a_hit_reads_nothing_until_an_hour_has_passed() -> None:
-    engine, store, clock, execution_id = cached()
-    first = engine.replay(execution_id)
-    assert engine.replay(execution_id) is first
-    assert store.loads == 1
-    clock.now_ns += 3600 * 10**9 - 1
-    engine.replay(execution_id)
-    assert store.loads == 1
-    clock.now_ns += 1
-    engine.replay(execution_id)
-    assert store.loads == 2
-
-
-@pytest.mark.parametrize("through_the_engine", [True, False])
-def test_an_invalidated_record_is_not_served_from_the_cache(through_the_engine: bool) -> None:
-    engine, store, _, execution_id = cached()
-    engine.replay(execution_id)
-    (engine if through_the_engine else store).invalidate(execution_id, "wrong", "Ada")
-    with pytest.raises(NotReplayableError, match="manually_invalidated"):
-        engine.replay(execution_id)
-
-
-def test_an_execution_that_is_running_is_not_cached() -> None:
-    clock, ids, store = memory()
-    recorder = InMemoryExecutionRecorder(clock, ids, store)
-    execution_id = recorder.start(ENVELOPE)
-    engine = CachingReplayEngine(store, MemoryCache[ReplayResult](clock))
-    with pytest.raises(NotReplayableError):
-        engine.replay(execution_id)
-
-
-# -- batches -------------------------------------------------------------------------------
-
-
-def test_one_bad_id_never_fails_a_batch(bench: Bench) -> None:
-    async def work() -> None:
-        await bench.open()
-        done = await bench.finished()
-        broken = await bench.finished()
-        newer = await bench.finished()
-        unreadable = await bench.finished()
-        _, running = bench.started(2)
-        for each in (broken, newer, unreadable):
-            bench.store.save(each)
-        await bench.recording.checkpoint()
-        records = bench.root / "records"
-        (records / f"{broken.execution_id}.json").write_bytes(b"{}")
-        text = encode_record(replace(newer, version=2).sealed())
-        (records / f"{newer.execution_id}.json").write_bytes(text)
-        bench.here.files.fail("open-read", f"{unreadable.execution_id}.json", 5)
-        unknown = "exec-" + "0" * 16
-        ids = [
-            unknown, done.execution_id, broken.execution_id, newer.execution_id,
-            unreadable.execution_id, running, unknown,
-        ]  # fmt: skip
-        results = batch_replay(bench.store, ids)
-        assert list(results) == ids[:-1]
-        codes = [result.metadata.get("error") for result in results.values()]
-        assert codes == [
-            "record_not_found", None, "record_corrupted", "newer_format", "io_error",
-            "execution_incomplete",
-        ]  # fmt: skip
-        failed = results[unknown]
-        assert isinstance(failed.failure, RecordNotFoundError)
-        assert failed.warnings == ("Not replayable: record_not_found",)
-        assert (failed.payload, failed.original_timestamp, failed.from_replay) == (None, None, True)
-        assert results[done.execution_id].response == RESPONSE
-
-    run(work())
-
-
-def test_an_id_that_a_batch_has_twice_is_read_once() -> None:
-    _, store, _, execution_id = cached()
-    assert list(batch_replay(store, [execution_id] * 2)) == [execution_id]
-    assert store.loads == 1
-
-
 def test_integrity_of_a_record() -> None:
     report = verify_record_integrity(finished())
     assert report.is_sound
@@ -376,6 +263,19 @@ def test_a_response_that_says_irreversible_outweighs_the_header() -> None:
     clock, ids, store = memory()
     response = {**RESPONSE, "metadata": {"sideEffectClass": "IRREVERSIBLE"}}
     record = with_side_effects(finished(response=response), SideEffectClass.REVERSIBLE)
+
+    async def handler(_: JsonObject) -> JsonObject:
+        raise AssertionError
+
+    with pytest.raises(RecorderError, match="pass confirm=True"):
+        run(re_execute(record, handler, InMemoryExecutionRecorder(clock, ids, store)))
+
+
+def test_an_unknown_class_of_effects_counts_as_irreversible() -> None:
+    clock, ids, store = memory()
+    members: Any = foreign(finished().to_dict())
+    members["header"]["sideEffectClass"] = "HARMLESS"
+    record = decode_record(json.dumps(members).encode(), "records/x.json")
 
     async def handler(_: JsonObject) -> JsonObject:
         raise AssertionError

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from itertools import count
+from zlib import crc32
 
 import pytest
 
 from system.recording.executions.entry_type import EntryType
 from system.recording.executions.log_record import LogRecord, encoded_log_record, end_of_log_record
-from system.recording.wal.format import HEADER_BYTES, SegmentHeader, encode_entry
+from system.recording.wal.format import (
+    COVERED,
+    ENTRY,
+    HEADER_BYTES,
+    SegmentHeader,
+    encode_entry,
+)
 from system.recording.wal.logged_executions import LoggedExecutions
 from system.recording.wal.series import Series, problem_at, read_series
 from tests.unit.recording.executions import CountingClock
@@ -105,6 +112,19 @@ def test_only_the_first_piece_says_what_was_durable() -> None:
 @pytest.mark.parametrize("length", [0, 16])
 def test_fewer_bytes_than_an_entry_are_no_entry(length: int) -> None:
     assert read_series(HEADER.encoded() + bytes(length), HEADER_BYTES, HEADER.crc) is None
+
+
+@pytest.mark.parametrize("length", [0, 101])
+def test_entry_of_an_impossible_length_ends_the_series(
+    length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("system.recording.wal.series.LARGEST_PAYLOAD", 100)
+    payload = b"x" * length
+    crc = crc32(payload, crc32(COVERED.pack(EntryType.START, 1, length), HEADER.crc))
+    entry = ENTRY.pack(length, EntryType.START, 1, crc) + payload
+    content = HEADER.encoded() + entry + b"?"
+    assert read_series(content, HEADER_BYTES, HEADER.crc) is None
+    assert problem_at(content, HEADER_BYTES, HEADER.crc, 0) == f"its length is {length}"
 
 
 def test_entry_of_unknown_type_ends_the_series() -> None:

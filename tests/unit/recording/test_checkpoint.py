@@ -1,0 +1,133 @@
+"""Checkpoints: their order, their interruptions, and executions that are under way meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+
+import pytest
+
+from system.errors import StorageFull
+from system.recording.records.errors import RecorderError
+from system.recording.records.header import Reason
+from tests.unit.recording.executions import EVENTS, FAILURE, record_events, run
+from tests.unit.recording.recording_bench import SEGMENT, Bench
+
+
+def test_a_checkpoint_removes_the_log_after_everything_else_is_durable(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open(segment_bytes=800)
+        await bench.finished()
+        bench.started(2)
+        bench.started(4)
+        bench.here.files.calls.clear()
+        await bench.recording.checkpoint()
+        wanted = ("fdatasync", "replace", "sync_dir", "unlink")
+        assert [call for call in bench.here.files.calls if call.startswith(wanted)] == [
+            "fdatasync wal/00000004.wal",
+            "sync_dir wal",
+            "replace records/00000001.pack",
+            "sync_dir records",
+            "replace snapshots/00000001.pack",
+            "sync_dir snapshots",
+            "replace checkpoint",
+            "sync_dir ",
+            *(f"unlink wal/0000000{number}.wal" for number in (1, 2, 3, 4)),
+            "unlink wal/current",
+        ]
+
+    run(work())
+
+
+def test_a_checkpoint_makes_the_loss_of_an_event_durable(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder, running = bench.started(1)
+        bench.here.files.fail("append", SEGMENT, errno.ENOSPC)
+        with pytest.raises(StorageFull):
+            record_events(recorder, EVENTS[1:2])
+        bench.here.files.faults.clear()
+        await bench.recording.checkpoint()
+        await bench.open()
+        header = bench.store.load(running).header
+        assert header.replayable_reason == Reason.RECORDING_FAILURE
+
+    run(work())
+
+
+def test_a_checkpoint_replaces_the_snapshots_of_the_one_before(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open(segment_bytes=800)
+        _, running = bench.started(3)
+        recorder, ended = bench.started(3)
+        await bench.recording.checkpoint()
+        content = (bench.root / "snapshots" / "00000001.pack").read_bytes()
+        recorder.complete(FAILURE)
+        await bench.recording.checkpoint()
+        assert bench.names("snapshots") == ["00000002.pack"]
+        # A power cut may bring the removed one back.
+        (bench.root / "snapshots" / "00000001.pack").write_bytes(content)
+        await bench.open()
+        assert bench.log.report.corrupted == []
+        assert bench.log.report.lost_nothing
+        assert bench.names("snapshots") == []
+        assert bench.store.load(ended).final_response == FAILURE
+        assert bench.store.load(running).final_response is None
+
+    run(work())
+
+
+def test_an_execution_may_end_during_a_checkpoint(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open(segment_bytes=800)
+        recorder, ended = bench.started(3)
+        checkpoint = asyncio.create_task(bench.recording.checkpoint())
+        await asyncio.sleep(0)
+        assert not checkpoint.done()
+        recorder.complete(FAILURE)
+        await checkpoint
+        await bench.open()
+        assert bench.log.report.corrupted == []
+        assert bench.store.load(ended).final_response == FAILURE
+
+    run(work())
+
+
+def test_a_full_segment_makes_a_checkpoint_due(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open(segment_bytes=3000)
+        number = 0
+        while not (before := bench.recording.is_checkpoint_due):
+            number += 1
+            recorder, _ = bench.started(0)
+            recorder.complete(FAILURE)
+            await recorder.barrier()
+        bench.here.files.fail("open-create", "", errno.ENOSPC)
+        with pytest.raises(StorageFull):
+            await bench.recording.checkpoint()
+        # After a refusal another segment fills up first.
+        assert (before, bench.recording.is_checkpoint_due) == (True, False)
+        bench.here.files.faults.clear()
+        await bench.recording.checkpoint()
+        assert len(list(bench.recording.files.list_all())) == number > 3
+        assert bench.names("records") == ["00000002.pack"]
+
+    run(work())
+
+
+def test_one_checkpoint_runs_at_a_time(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        done = await bench.finished()
+        first = asyncio.create_task(bench.recording.checkpoint())
+        for _ in range(9):
+            await asyncio.sleep(0)
+        assert bench.recording.being_written or not first.done()
+        assert not bench.recording.is_checkpoint_due
+        await bench.recording.checkpoint()
+        with pytest.raises(RecorderError, match="a checkpoint is writing it"):
+            bench.store.invalidate(done.execution_id, "wrong", "Ada")
+        await first
+        bench.store.invalidate(done.execution_id, "wrong", "Ada")
+
+    run(work())
