@@ -18,7 +18,6 @@ from system.recording.stores.record_file import parse_object
 
 _WITH_OBJECT: Final = frozenset((EntryType.START, EntryType.FINAL_RESPONSE))
 _GZIP: Final = MAX_WBITS + 16
-_CHUNK_BYTES: Final = 64
 
 
 def readable_part(data: bytes, execution_id: str) -> ExecutionRecord | None:
@@ -42,8 +41,9 @@ def _readable_pieces(data: bytes) -> Iterator[bytes]:
     """Yield the content of gzip data up to the first damage that is noticed."""
     expander, expanded_bytes = decompressobj(wbits=_GZIP), 0
     with suppress(error):
-        for start in range(0, len(data), _CHUNK_BYTES):
-            piece = expander.decompress(data[start : start + _CHUNK_BYTES])
+        # One byte at a time, because a call that finds damage returns nothing.
+        for place in range(len(data)):
+            piece = expander.decompress(data[place : place + 1])
             expanded_bytes += len(piece)
             if expanded_bytes > LARGEST_BYTES:
                 return
