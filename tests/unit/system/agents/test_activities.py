@@ -11,6 +11,7 @@ from system.durable.errors import (
     BadActivity,
 )
 from system.ports import EffectRefused, Json, JsonObject, Performed, SideEffectClass
+from system.recording.replays.replay import replay
 from tests.unit.system.agents.acting import (
     FLY,
     MAIL,
@@ -278,6 +279,21 @@ def test_a_host_without_actions_refuses_each() -> None:
     room.say(ada, script(("perform", TO_ANNA)))
     [result] = room.provider.results
     assert "action='mail' is not registered, known are: none" in str(result["error"])
+
+
+def test_a_replay_performs_no_effect_and_writes_nothing() -> None:
+    room, ada = opened()
+    perform(room, ada)
+    store = room.runtime.records
+    assert store is not None
+    performed, shown = len(room.effects.calls), len(room.provider.prompts)
+    room.files.calls.clear()
+    for execution_id in store.list_all():
+        assert replay(store, execution_id).status == "success"
+    assert (len(room.effects.calls), len(room.provider.prompts)) == (performed, shown)
+    assert performed == 1
+    writes = ("open-create", "append", "pwrite", "replace", "unlink", "mkdir", "fsync", "fdatasync")
+    assert not [call for call in room.files.calls if call.startswith(writes)]
 
 
 @pytest.mark.parametrize("is_killed", [False, True])

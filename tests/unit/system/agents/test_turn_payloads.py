@@ -51,6 +51,33 @@ def test_a_payload_is_canonical(frozen: FrozenJson) -> None:
     assert canonical(frozen.value()) == frozen.encoded
 
 
+def test_payloads_have_the_members_of_the_table() -> None:
+    turn, agent, session = "t" * 32, "a" * 32, "s" * 32
+    made, execution_id = payloads(*SHOWN), "exec-0123456789abcdef"
+    error = {"code": "TIMEOUT", "message": NAME}
+    assert made.intent().value() == {
+        "turnId": turn, "sessionId": session, "messageIds": ["m0", "m1"],
+    }  # fmt: skip
+    assert made.route(execution_id).value() == {
+        "agent": agent, "name": NAME, "provider": "scripted", "model": "%d",
+        "sideEffectClass": "REVERSIBLE", "retryOf": execution_id,
+    }  # fmt: skip
+    assert made.attempt().value() == {"agent": agent, "attempt": 1, "provider": "scripted"}
+    ended = {"agent": agent, "attempt": 1, "presented": ["m0"]}
+    assert made.attempt_end(["m0"]).value() == {**ended, "status": "success"}
+    assert made.attempt_end(["m0"], ERROR).value() == {**ended, "status": "error", "error": error}
+    assert made.fallback("why", 5).value() == {
+        "from": agent, "to": None, "reason": "why", "afterNs": 5,
+    }  # fmt: skip
+    assert made.failure(ERROR).value() == {
+        "status": "error", "payload": None, "error": error,
+        "metadata": {"turnId": turn, "provider": "scripted"},
+    }  # fmt: skip
+    envelope = made.envelope(None).frozen.members()
+    assert list(envelope) == ["agent", "model", "payload", "provider", "routingMetadata"]
+    assert (envelope["agent"], envelope["model"], envelope["provider"]) == (NAME, "%d", "scripted")
+
+
 @pytest.mark.parametrize("shown", [SHOWN, SHOWN[:1], []])
 def test_the_hash_of_an_envelope_is_that_of_its_members(shown: list[JsonObject]) -> None:
     envelope = payloads(*shown).envelope(7)
