@@ -125,6 +125,23 @@ def test_a_full_disk_loses_the_event_and_the_log_stays_usable(bench: Bench) -> N
     run(work())
 
 
+def test_a_mark_does_not_replace_the_loss_of_an_event(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder, execution_id = bench.started(3)
+        bench.here.files.fail("append", SEGMENT, errno.ENOSPC)
+        with pytest.raises(StorageFull):
+            recorder.record_event(*EVENTS[3])
+        recorder.mark_not_replayable("uses a clock")
+        await recorder.finalize(RESPONSE)
+        for _ in range(2):
+            header = bench.store.load(execution_id).header
+            assert header.replayable_reason == Reason.RECORDING_FAILURE
+            await bench.open()
+
+    run(work())
+
+
 def test_a_start_that_the_disk_refuses_can_be_repeated(bench: Bench) -> None:
     async def work() -> None:
         await bench.open()
