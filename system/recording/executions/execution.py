@@ -274,7 +274,7 @@ class Execution:
     # -- the record ----------------------------------------------------------------------
 
     def view(self) -> ExecutionView:
-        """Return the execution at this moment, to be written; later ones do not change it."""
+        """Return the execution at this moment, to be written; later changes do not affect it."""
         return ExecutionView(
             self.execution_id, self.envelope_hash, self.log_records.now(), self.reason,
             self._created, self.last_entry,
