@@ -30,6 +30,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from powercut.seconds import FORM, is_time
 from sim.disk.crash.persistence import MODELS
 from sim.errors import HarnessError
 
@@ -146,10 +147,6 @@ def _check_entry(file: Path, table: str, tag: str, reference: object) -> None:
         )
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-
-
 def _is_seed(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
@@ -161,7 +158,7 @@ _MEMBERS: Final[Mapping[str, tuple[_Check, str]]] = MappingProxyType(
             lambda value: isinstance(value, str) and value in MODELS,
             f"one of {', '.join(MODELS)}",
         ),
-        "seconds": (_is_number, "a positive number of seconds"),
+        "seconds": (is_time, FORM),
         "seed": (_is_seed, "a whole number from 0"),
         "targets": _TABLE,
         "workloads": _TABLE,

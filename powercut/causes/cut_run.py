@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from faults.crash_point import CrashKind, Phase
 from powercut.explorer.crash_state import lost_pieces
-from powercut.fuzz.action import Action, Json
+from powercut.fuzz.action import CRASH_AND_RECOVER, Action, Json
 from powercut.fuzz.crash_runner import PlannedCrash
 from powercut.fuzz.lifetime_recorder import Call, LifetimeRecorder
 from powercut.fuzz.run_log import RecordedStep
@@ -22,8 +22,6 @@ from sim.disk.crash.image import Image
 from sim.disk.crash.micro_operation import MicroOperation
 from sim.disk.crash.survivor_set import SurvivorSet, closed
 from sim.disk.disk import Disk
-
-_CRASH = "crash_and_recover"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +134,16 @@ def _cut_at(cut: CutRun, call: Call, operation: int) -> Sequence[RecordedStep] |
         return None
     step = cut.steps[call.step]
     action, crashes = step.action, list[Json]()
-    if action.name == _CRASH:
-        action = Action.of_plain(action.arguments["action"])
+    if action.name == CRASH_AND_RECOVER:
+        assert step.action.wrapped is not None
+        action = step.action.wrapped
         planned = step.action.arguments["crashes"]
         assert isinstance(planned, list)
         crashes += planned[: call.after]
-    elif "plan" in action.arguments or call.after or call.text != str(action):
+    elif action.fault_plan is not None or call.after or call.text != str(action):
         return None
     crashes.append(PlannedCrash(operation, Phase.AFTER, CrashKind.POWER_CUT).plain())
-    crashed = Action(_CRASH, {"action": action.plain(), "crashes": crashes})
+    crashed = Action(CRASH_AND_RECOVER, {"action": action.plain(), "crashes": crashes})
     return (*cut.steps[: call.step], RecordedStep(crashed, (), list(step.chosen)))
 
 

@@ -26,7 +26,7 @@ from powercut.calibrate.tally import Contradiction, Tally
 from powercut.cli.completion import complete_from
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import console_beside
-from powercut.cli.usage import UsageMistake, asked_by_user, must_take_json
+from powercut.cli.usage import TimeRange, UsageMistake, asked_by_user, must_take_json
 from powercut.counted import counted
 from powercut.report.calibration import contradiction_lines, counts_table, note_lines
 
@@ -37,7 +37,7 @@ _MINUTES: Final = 5
 @click.argument("names", metavar="[FS]...", nargs=-1, shell_complete=complete_from(FILE_SYSTEMS))
 @click.option(
     "--minutes",
-    type=click.FloatRange(0, min_open=True),
+    type=TimeRange(),
     default=_MINUTES,
     show_default=True,
     metavar="N",

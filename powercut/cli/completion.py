@@ -21,14 +21,15 @@ def complete_from(names: Iterable[str]) -> Complete:
     return lambda _ctx, _parameter, typed: [name for name in names if name.startswith(typed)]
 
 
-def complete_tags(table: str) -> Complete:
-    """Return a completion among the tags of one table of ``[tool.powercut]``."""
+def complete_tags(*tables: str) -> Complete:
+    """Return a completion among the tags of tables of ``[tool.powercut]``."""
 
     def complete(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
         try:
-            tags: Iterable[str] = getattr(find_config(Path.cwd()), table)
+            config = find_config(Path.cwd())
         except HarnessError:
             return []
+        tags = dict.fromkeys(tag for table in tables for tag in getattr(config, table))
         return complete_from(tags)(ctx, parameter, typed)
 
     return complete

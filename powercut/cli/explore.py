@@ -16,7 +16,7 @@ from powercut.cli.exit_code import ExitCode
 from powercut.cli.finding_keeper import FindingKeeper
 from powercut.cli.output import console_beside, json_option, write_json
 from powercut.cli.pace import Pace
-from powercut.cli.usage import UsageMistake, asked_by_user, must_take_json
+from powercut.cli.usage import TimeRange, UsageMistake, asked_by_user, must_take_json
 from powercut.explorer.diagnosis import Diagnosis, diagnose
 from powercut.explorer.explore import judged, must_pass_undamaged
 from powercut.explorer.limits import Engine, Limits
@@ -125,7 +125,7 @@ class Given(TypedDict):
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(0, min_open=True),
+    type=TimeRange(),
     metavar="SECONDS",
     help="Time for such a workload, and for each of its checks.  [default: 20]",
 )
@@ -136,7 +136,7 @@ class Given(TypedDict):
 )
 @click.option(
     "--seconds",
-    type=click.FloatRange(0, min_open=True),
+    type=TimeRange(),
     metavar="S",
     help="Stop each workload after this time, and after the check that is running then; part of "
     "it is for the search for missing barriers. "

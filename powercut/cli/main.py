@@ -69,6 +69,9 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             ctx.exit(ExitCode.INTERRUPTED)
+        except SystemExit as left:
+            click.echo(f"Error: the program under test called sys.exit({left.code!r})", err=True)
+            ctx.exit(ExitCode.USAGE)
         except Exception as failure:  # noqa: BLE001 - every other exception is a bug of powercut
             mistake = import_module("powercut.cli.usage").mistake_of(failure)
             if mistake:

@@ -17,7 +17,7 @@ from rich.console import Console
 from powercut.cli.completion import complete_tags
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import busy, console_beside, json_option, write_json
-from powercut.cli.usage import asked_by_user, must_take_json
+from powercut.cli.usage import TimeRange, asked_by_user, must_take_json
 from powercut.counted import counted
 from powercut.fuzz.campaign.workers import cores, work
 from powercut.fuzz.mutant import MutantEntry
@@ -33,7 +33,7 @@ _SECONDS: Final = 60
 @click.argument("tags", metavar="[MUTANT]...", nargs=-1, shell_complete=complete_tags("mutants"))
 @click.option(
     "--seconds",
-    type=click.FloatRange(0, min_open=True),
+    type=TimeRange(),
     default=_SECONDS,
     show_default=True,
     metavar="S",

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import console_beside, one_line
-from powercut.cli.usage import UsageMistake, asked_by_user
+from powercut.cli.usage import TimeRange, UsageMistake, asked_by_user
 from powercut.counted import counted
 from powercut.fuse.disk_mount import prepare_mounts
 from powercut.fuse.image_check import TIMEOUT_S
@@ -30,7 +30,7 @@ setup_option = click.option(
 
 timeout_option = click.option(
     "--timeout",
-    type=click.FloatRange(0, min_open=True),
+    type=TimeRange(),
     metavar="SECONDS",
     default=TIMEOUT_S,
     show_default=True,

@@ -38,7 +38,7 @@ _EXIT_CODES: Final = {
 @click.option(
     "--target",
     metavar="TARGET",
-    shell_complete=complete_tags("targets"),
+    shell_complete=complete_tags("targets", "workloads"),
     help="Run it on this registered target or workload, or module:object.  [default: the recorded "
     "tag]",
 )

@@ -18,7 +18,13 @@ from powercut.cli.completion import complete_from, complete_tags
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.findings import Findings
 from powercut.cli.output import console_beside, json_option, write_json
-from powercut.cli.usage import UsageMistake, asked_by_user, must_be_writable, must_take_json
+from powercut.cli.usage import (
+    TimeRange,
+    UsageMistake,
+    asked_by_user,
+    must_be_writable,
+    must_take_json,
+)
 from powercut.counted import counted
 from powercut.fuzz.campaign.campaign import Plan, Score, grow, scores
 from powercut.fuzz.campaign.corpus import corpus_in
@@ -86,7 +92,7 @@ class Given(TypedDict):
 )
 @click.option(
     "--seconds",
-    type=click.FloatRange(0, min_open=True),
+    type=TimeRange(),
     metavar="S",
     help="Stop after this time.  [default: none if a number of examples is given; seconds of "
     f"[tool.powercut], else {_SECONDS}]",

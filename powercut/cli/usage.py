@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from powercut.cli.exit_code import ExitCode
 from powercut.fuzz.target_mistake import TargetMistake
 from powercut.place import ENGINE
+from powercut.seconds import MOST, is_time
 from sim.errors import EscapedSimulation, HarnessError, UnsupportedOperation
 
 _FRAME: Final = re.compile(r'File "(.+?)", line (\d+), in (\S+)')
@@ -25,6 +26,22 @@ class UsageMistake(click.ClickException):
     """A mistake of the user, with the value that is wrong and the remedy."""
 
     exit_code = ExitCode.USAGE
+
+
+class TimeRange(click.FloatRange):
+    """The type of options that are times: finite numbers above 0."""
+
+    def __init__(self) -> None:
+        super().__init__(0, min_open=True)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:  # the types that click itself declares
+        """Return the number; ``click.BadParameter`` if it is none, or no time."""
+        number = click.FLOAT.convert(value, param, ctx)
+        if not is_time(number):
+            self.fail(f"{value} is not a number above 0, at most {MOST}.", param, ctx)
+        return number
 
 
 @contextmanager

@@ -19,14 +19,14 @@ FAILS_AT_START: Final = (
 def violation_raised(check: Callable[[], object]) -> Violation | None:
     """Call a check, and return the violation that it raises, or None.
 
-    An assertion that fails is a violation, and so is any other exception: a recovery that
-    fails. A ``HarnessError`` is raised as it is.
+    An assertion that fails is a violation, and so is any other exception, and a ``sys.exit``: a
+    recovery that fails. A ``HarnessError`` is raised as it is.
     """
     try:
         check()
     except HarnessError:
         raise
-    except Exception as error:  # noqa: BLE001 - any exception of the program is a finding
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - any exception of the program is a finding
         return violation_of(error)
     return None
 

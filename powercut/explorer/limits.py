@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from powercut.seconds import FORM, is_time
 from sim.errors import HarnessError
 
 
@@ -48,7 +49,9 @@ class Limits:
     strict: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse an engine that does not exist; ``HarnessError`` lists those that do."""
+        """Raise ``HarnessError`` for an engine that does not exist, and for an endless timeout."""
         if self.engine not in set(Engine):
             known = ", ".join(Engine)
             raise HarnessError(f"unknown engine {self.engine!r}; known are {known}")
+        if not is_time(self.timeout):
+            raise HarnessError(f"timeout is {self.timeout!r} and must be {FORM}")

@@ -15,6 +15,8 @@ from oracles.history import History
 from powercut.explorer.limits import Limits
 from powercut.explorer.unmodified import (
     UnmodifiedWorkload,
+    end_normally,
+    failed_before_any_crash,
     record_unmodified,
     takes_one,
     whole_paths,
@@ -76,13 +78,11 @@ def record(
     history = History(lambda: disk.operations, recorder.here)
     try:
         with _sandboxed():
-            cast("ProcessWorkload", workload)(Process(disk), history)
+            end_normally(cast("ProcessWorkload", workload), Process(disk), history)
     except HarnessError:
         raise
-    except Exception as error:
-        raise HarnessError(
-            f"the workload failed before any crash: {type(error).__name__}: {error}"
-        ) from error
+    except (Exception, SystemExit) as error:
+        raise HarnessError(failed_before_any_crash(error)) from error
     return RecordedWorkload(disk.journal, history, recorder.places)
 
 

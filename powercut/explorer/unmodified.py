@@ -140,7 +140,7 @@ def record_unmodified(
         history = _Acknowledgements(lambda: disk.operations, recorder.here)
         try:
             with strictly(Process(disk), root, strict=limits.strict):
-                _end_normally(workload, history)
+                end_normally(workload, history)
         except BaseException as error:
             return pickle.dumps(_failure_of_workload(error, root))
         return pickle.dumps((disk.journal.operations, history.entries, recorder.places))
@@ -151,9 +151,10 @@ def record_unmodified(
     return Record(start, *found)
 
 
-def _end_normally(workload: UnmodifiedWorkload, history: History) -> None:
+def end_normally(workload: Callable[..., None], *arguments: object) -> None:
+    """Call a workload, which may return or exit with status 0."""
     try:
-        workload(history)
+        workload(*arguments)
     except SystemExit as left:
         if left.code not in {None, 0}:
             raise
@@ -165,8 +166,7 @@ def _failure_of_workload(error: BaseException, root: str) -> str:
         return f"{error}{at}; run the command with powercut try"
     if isinstance(error, HarnessError):
         return str(error)
-    text = " ".join(str(error).split())
-    reason = f"the workload failed before any crash: {type(error).__name__}: {text}{at}"
+    reason, text = failed_before_any_crash(error), str(error)
     may_be_of_c = isinstance(error, OSError) or root in text or _OF_C.search(text)
     if may_be_of_c and not _is_raised_by_engine(error.__traceback__):
         reason += (
@@ -174,6 +174,13 @@ def _failure_of_workload(error: BaseException, root: str) -> str:
             f"{root}: run the command with powercut try"
         )
     return reason
+
+
+def failed_before_any_crash(error: BaseException) -> str:
+    """Return the sentence for a workload that fails by itself, with the line of the program."""
+    text = " ".join(str(error).split())
+    at = raised_at(error.__traceback__)
+    return f"the workload failed before any crash: {type(error).__name__}: {text}{at}"
 
 
 def _frames(trace: TracebackType | None) -> Iterator[TracebackType]:

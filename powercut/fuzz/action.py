@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from powercut.fuzz.target_mistake import TargetMistake
 from powercut.place import Stack
@@ -13,6 +13,16 @@ from sim.choices import Choices
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 Arguments: TypeAlias = Mapping[str, Json]
+
+FAULT_ON: Final = "fault_on"
+FAULT_OFF: Final = "fault_off"
+WITH_FAULT: Final = "with_fault"
+RECOVER_TWICE: Final = "recover_twice"
+CRASH_AND_RECOVER: Final = "crash_and_recover"
+DISTURBANCES: Final = (FAULT_ON, FAULT_OFF, WITH_FAULT, RECOVER_TWICE, CRASH_AND_RECOVER)
+"""The names of the kinds of action that a run adds to those of its target."""
+
+_WRAPPING: Final = (WITH_FAULT, CRASH_AND_RECOVER)
 
 _SHOWN_CHARACTERS = 60
 
@@ -29,12 +39,23 @@ class Action:
         return f"{self.name}({named})"
 
     @property
+    def wrapped(self) -> Action | None:
+        """The action of the target that it crashes or faults, if it wraps one.
+
+        ``ValueError`` if that was read from a file and is none.
+        """
+        return Action.of_plain(self.arguments.get("action")) if self.name in _WRAPPING else None
+
+    @property
+    def fault_plan(self) -> str | None:
+        """The fault plan that it puts in force, if it does so."""
+        return str(self.arguments["plan"]) if self.name in {FAULT_ON, WITH_FAULT} else None
+
+    @property
     def kind_names(self) -> tuple[str, ...]:
         """The name of its kind, and that of the action that it wraps, if it wraps one."""
-        match self.arguments:
-            case {"action": {"name": str(wrapped)}}:
-                return self.name, wrapped
-        return (self.name,)
+        wrapped = self.wrapped
+        return (self.name,) if wrapped is None else (self.name, wrapped.name)
 
     def plain(self) -> dict[str, Json]:
         """Return the action as JSON data; ``of_plain`` reads it back."""
@@ -71,7 +92,7 @@ class ActionKind:
     """One kind of action of a target; two of them are never equal.
 
     ``weight`` is its share among the kinds that are ``ready``. ``perform`` takes the
-    arguments, acts on the system, and returns the outcome in a few words, such as ``ack``.
+    arguments, acts on the system, and returns the outcome in a few words, such as ``stored``.
     ``propose`` chooses the arguments, as JSON data. ``ready`` is the precondition::
 
         ActionKind("put", 4, self._put, lambda choices: {"value": choices.integer("value", 0, 9)})
@@ -83,18 +104,31 @@ class ActionKind:
     propose: Callable[[Choices], Arguments] = no_arguments
     ready: Callable[[], bool] = always
 
+    def performed(self, outcome: object) -> str:
+        """Return what ``perform`` has returned; ``TargetMistake`` if it is not a few words."""
+        if isinstance(outcome, str) and outcome:
+            return outcome
+        raise TargetMistake(
+            f"action {self.name!r} returned {outcome!r:.100}, and must return its outcome in a few "
+            f"words, such as 'stored', for reports and reproducers{_defined_at(self.perform)}"
+        )
+
     def proposed(self, choices: Choices) -> Action:
         """Choose the arguments; raise ``TargetMistake`` if they are not JSON data."""
         arguments = self.propose(choices)
         if isinstance(arguments, dict) and _is_json(arguments):
             return Action(self.name, arguments)
-        place = Stack().defined_at(self.propose)
-        at = f"; they are chosen at {place.where} in {place.function}" if place is not None else ""
         raise TargetMistake(
             f"the arguments of action {self.name!r} are {arguments!r:.100}, and must be a dict of "
             "JSON data, which a reproducer can keep: None, bool, int, float, str, lists, and dicts "
-            f"with strings as keys{at}"
+            f"with strings as keys{_defined_at(self.propose)}"
         )
+
+
+def _defined_at(function: Callable[..., object]) -> str:
+    """Return the first line of a function, as the end of a sentence."""
+    place = Stack().defined_at(function)
+    return "" if place is None else f"; see {place.where}, {place.function}"
 
 
 def _is_json(value: object) -> bool:

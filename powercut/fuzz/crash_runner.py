@@ -25,6 +25,7 @@ from oracles.violation import NotIdempotent, UnreadableAfterCrash, Violation
 from powercut.fuzz.action import Action, Json
 from powercut.fuzz.disk_faults import DiskFaults
 from powercut.fuzz.lifetime_recorder import LifetimeRecorder
+from powercut.fuzz.program_exit import exits_are_failures
 from powercut.fuzz.run_log import RETURN, Crash, failure_of
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import AnyTarget
@@ -240,10 +241,11 @@ class CrashRunner:
 
         A recorder keeps the text of ``shown``.
         """
-        if self.recorder is None:
-            return function(argument)
-        with self.recorder.calling(str(shown), function):
-            return function(argument)
+        with exits_are_failures():
+            if self.recorder is None:
+                return function(argument)
+            with self.recorder.calling(str(shown), function):
+                return function(argument)
 
     def _arm(self, crash: PlannedCrash | None) -> CrashCounter | None:
         if crash is None or not crash.operation:
@@ -312,7 +314,8 @@ class CrashRunner:
             tally.nested += 1
             marks.reach(NESTED_CRASH if depth == 1 else DEEP_CRASH)
         tally.images.add(self.world.image.digest())
-        tally.crash_points.add((crash.during, crash.operation, str(point.phase)))
+        phase = Phase.AFTER if crash.operation == RETURN else point.phase
+        tally.crash_points.add((crash.during, crash.operation, str(phase)))
 
 
 def _tree(image: Image, changed: Collection[str]) -> dict[str, tuple[object, ...]]:

@@ -14,7 +14,7 @@ from faults.fault_plan import FaultPlan
 from faults.injector import FaultInjector
 from faults.injectors.misplaced_bytes import MisplacedBytes
 from oracles.marks import FAULT_FIRED
-from powercut.fuzz.action import ActionKind, Arguments
+from powercut.fuzz.action import FAULT_OFF, FAULT_ON, ActionKind, Arguments
 from powercut.fuzz.fault_families import RULES, FaultFamily
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import AnyTarget
@@ -54,8 +54,8 @@ class DiskFaults:
     def actions(self) -> Sequence[ActionKind]:
         """Return ``fault_on`` and ``fault_off``."""
         return (
-            ActionKind("fault_on", 2, self._switch_on, self.propose, lambda: not self.on),
-            ActionKind("fault_off", 2, self._switch_off, ready=lambda: self.on),
+            ActionKind(FAULT_ON, 2, self._switch_on, self.propose, lambda: not self.on),
+            ActionKind(FAULT_OFF, 2, self._switch_off, ready=lambda: self.on),
         )
 
     def install(self) -> None:

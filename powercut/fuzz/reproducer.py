@@ -22,7 +22,7 @@ from xxhash import xxh3_64
 
 from faults.crash_point import CrashPoint
 from faults.fault_plan import FaultPlan
-from powercut.fuzz.action import Action, Json
+from powercut.fuzz.action import CRASH_AND_RECOVER, DISTURBANCES, Action, Json
 from powercut.fuzz.crash_runner import planned
 from powercut.fuzz.run_cause import RunCause
 from powercut.fuzz.run_log import Crash, RecordedStep, RunLog
@@ -248,13 +248,12 @@ def _step(number: int, plain: object) -> RecordedStep:
 
 def _performable(action: Action) -> Action:
     """Return ``action`` if its wrapped action, fault plan and planned crashes can be read."""
-    arguments = action.arguments
-    if "action" in arguments:
-        Action.of_plain(arguments["action"])
-    if "plan" in arguments:
-        FaultPlan.parse(str(arguments["plan"]))
-    if action.name == "crash_and_recover":
-        planned(arguments)
+    if action.wrapped is not None and action.wrapped.name in DISTURBANCES:
+        raise ValueError(f"{action.name} of {action.wrapped.name}, which is no action of a target")
+    if action.fault_plan is not None:
+        FaultPlan.parse(action.fault_plan)
+    if action.name == CRASH_AND_RECOVER:
+        planned(action.arguments)
     return action
 
 

@@ -9,7 +9,7 @@ from faults.crash_point import CrashKind
 from oracles.violation import Violation, shown
 from powercut.counted import counted
 from powercut.crash_text import lost_lines, names_on
-from powercut.fuzz.action import Action
+from powercut.fuzz.action import WITH_FAULT
 from powercut.fuzz.reproducer import Finding
 from powercut.fuzz.run_log import RETURN, Crash, RecordedStep
 
@@ -47,13 +47,10 @@ def headline(finding: Finding) -> str:
 
 
 def _step(number: int, step: RecordedStep) -> Iterator[str]:
-    action = step.action
-    wrapped = action.arguments.get("action")
-    if wrapped is not None:
-        action = Action.of_plain(wrapped)
+    action = step.action.wrapped or step.action
     yield f"  {number:4}  {action}  {'' if step.crashes else _outcome(step)}".rstrip()
-    if step.action.name == "with_fault":
-        yield f"        FAULT {step.action.arguments['plan']}"
+    if step.action.name == WITH_FAULT:
+        yield f"        FAULT {step.action.fault_plan}"
     for crash in step.crashes:
         yield from _crash(crash)
     if step.crashes:

@@ -29,8 +29,9 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from oracles.marks import KILLED, POWER_CUT_LOST, TORN, Marks
-from powercut.fuzz.action import ActionKind
+from powercut.fuzz.action import DISTURBANCES, ActionKind
 from powercut.fuzz.fault_families import DAMAGE, FaultFamily
+from powercut.place import Stack
 from powercut.reference import load
 from sim.choices import Choices, PlainChoices
 from sim.disk.calls.process import Process
@@ -224,10 +225,39 @@ def _checked(reference: str, make_target: MakeTarget) -> AnyTarget:
         actions = target.actions()
     except HarnessError:
         raise
-    except Exception as failure:
+    except (Exception, SystemExit) as failure:
+        text, place = " ".join(str(failure).split()), Stack().raised_at(failure.__traceback__)
+        at = f", at {place.where} in {place.function}" if place is not None else ""
         raise HarnessError(
-            f"{reference} raises {type(failure).__name__} when the target is made: {failure}"
+            f"{reference} raises {type(failure).__name__} when the target is made: {text}{at}"
         ) from failure
     if not actions:
         raise HarnessError(f"{reference} has no actions: its actions() returns none of them")
+    _check_actions(reference, actions)
     return target
+
+
+def _check_actions(reference: str, actions: Sequence[ActionKind]) -> None:
+    """Raise ``HarnessError`` unless each has a weight, and a name of its own."""
+    names: set[str] = set()
+    for kind in actions:
+        if not isinstance(kind, ActionKind):
+            raise HarnessError(
+                f"{reference} has the action {kind!r}, which is no powercut.ActionKind"
+            )
+        weight: object = kind.weight
+        if not isinstance(weight, int) or weight < 1:
+            raise HarnessError(
+                f"{reference} has the action {kind.name!r} of weight {kind.weight!r}; a weight is "
+                "a whole number from 1"
+            )
+        if kind.name in DISTURBANCES:
+            raise HarnessError(
+                f"{reference} has an action with the name {kind.name!r}, which is one of "
+                f"powercut ({', '.join(DISTURBANCES)}); give it another"
+            )
+        if kind.name in names:
+            raise HarnessError(
+                f"{reference} has two actions with the name {kind.name!r}; give each its own"
+            )
+        names.add(kind.name)

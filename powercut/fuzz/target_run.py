@@ -15,10 +15,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from powercut.fuzz.action import Action, ActionKind, Arguments, possible_now, weighted
+from powercut.fuzz.action import (
+    CRASH_AND_RECOVER,
+    FAULT_ON,
+    RECOVER_TWICE,
+    WITH_FAULT,
+    Action,
+    ActionKind,
+    Arguments,
+    possible_now,
+    weighted,
+)
 from powercut.fuzz.crash_runner import RECOVERY, CrashRunner, again, planned
 from powercut.fuzz.disk_faults import DiskFaults
 from powercut.fuzz.lifetime_recorder import LifetimeRecorder
+from powercut.fuzz.program_exit import exits_are_failures
 from powercut.fuzz.run_log import (
     NearestChoices,
     RecordedStep,
@@ -39,7 +50,7 @@ from sim.loop.sandbox import SANDBOX
 from sim.trace import Trace
 from sim.world import World
 
-FAULTS: Final = frozenset(("fault_on", "with_fault"))
+FAULTS: Final = frozenset((FAULT_ON, WITH_FAULT))
 """The kinds of action that inject faults."""
 
 _STEPS_WITH_DISKS: Final = 100
@@ -84,7 +95,7 @@ class TargetRun:
         self.kinds = (*self._wrapped, *(() if self.target.crash_free else self._disturbances()))
         self._by_name = {kind.name: kind for kind in self.kinds}
         self._proposal: tuple[Action, list[Chosen]] | None = None
-        with SANDBOX:
+        with SANDBOX, exits_are_failures():
             self._start()
 
     def _start(self) -> None:
@@ -136,7 +147,7 @@ class TargetRun:
         self.target.before_step(self.crash_runner.choices)
         if self.trace is not None:
             self.trace.add(f"step {len(steps)} {action.plain()}")
-        with SANDBOX:
+        with SANDBOX, exits_are_failures():
             step.outcome = self._act(self._kind_of(action), action)
         if self.trace is not None:
             self.trace.add(f"outcome {step.outcome} choices {step.chosen}")
@@ -168,7 +179,7 @@ class TargetRun:
         """Lift all faults, complete all accepted work, restart twice, and check the result."""
         self.faults.lift()
         self.crash_runner.choices = PlainChoices()
-        with SANDBOX:
+        with SANDBOX, exits_are_failures():
             self.target.quiesce()
             self.crash_runner.recover_twice(self.crash_runner.world.stop)
         self.crash_runner.world.stop()
@@ -259,15 +270,15 @@ class TargetRun:
         return (
             *self.faults.actions(),
             ActionKind(
-                "with_fault", max(1, weight // 2), self._with_fault, self._propose_fault,
+                WITH_FAULT, max(1, weight // 2), self._with_fault, self._propose_fault,
                 lambda: not self.faults.on,
             ),
             ActionKind(
-                "recover_twice", max(1, weight // 10), self._recover_twice,
+                RECOVER_TWICE, max(1, weight // 10), self._recover_twice,
                 ready=lambda: not self.faults.on,
             ),
             ActionKind(
-                "crash_and_recover", max(1, weight // self.target.actions_per_crash),
+                CRASH_AND_RECOVER, max(1, weight // self.target.actions_per_crash),
                 self._crash_and_recover, self._propose_crash,
             ),
         )  # fmt: skip
@@ -282,7 +293,7 @@ class TargetRun:
     def _act(self, kind: ActionKind, action: Action) -> str:
         if kind not in self._wrapped:
             return kind.perform(action.arguments)
-        return self.crash_runner.call(action, kind.perform, action.arguments)
+        return kind.performed(self.crash_runner.call(action, kind.perform, action.arguments))
 
     def _propose_crash(self, choices: Choices) -> Arguments:
         action = _propose_among(choices, "crashed action", self._wrapped)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pkgutil
+import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,9 @@ from tests.meta.source_tree import ROOT, run_python
 CONSUMER = ROOT / "tests" / "meta" / "consumer.py"
 EXPLORED = "print(powercut.explore(work, lambda process, known: None, 'scc'))"
 WORK = "def work(process, ack): process.mkdir('/d'), ack('made')"
+OURS = "powercut|sim|faults|oracles"
+MODULE = rf"(?:{OURS})\b[\w.]*"
+IMPORT = re.compile(rf"^(?:from ({MODULE}) import (.+)|import ({MODULE}))$", re.MULTILINE)
 
 
 @pytest.fixture
@@ -85,3 +90,23 @@ def test_the_package_is_a_program() -> None:
     finished = run_python("-m", "powercut", "--version")
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout.startswith("powercut ")
+
+
+def test_the_documentation_imports_public_names_of_powercut_alone() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    found = [line.groups("") for page in pages for line in IMPORT.finditer(page.read_text("utf-8"))]
+    assert {module or imported for module, _, imported in found} == {"powercut"}
+    names = {name for _, names, _ in found for name in names.split(", ") if name}
+    assert names < set(powercut.__all__)
+
+
+def test_the_example_of_journals_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "disk.md").read_text("utf-8").partition("\n## Journals\n")[2]
+    example = text.partition("```python\n")[2].partition("```")[0]
+    disk = powercut.Disk()
+    powercut.Process(disk).mkdir("/d")
+    names: dict[str, Any] = {"disk": disk}
+    exec(compile(example, "docs/disk.md", "exec"), names)
+    assert names["other"].model.name == "btrfs"
+    assert names["other"].journal.operations == disk.journal.operations

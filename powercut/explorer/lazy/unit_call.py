@@ -37,7 +37,7 @@ class UnitCall(NamedTuple):
         """
         try:
             found = resolve_name(self.function)(Process(disk), *self.arguments)
-        except Exception:  # the check calls it again, and gets the same one
+        except (Exception, SystemExit):  # the check calls it again, and gets the same one
             return WITHIN
         return WITHIN if disk.journal else self._pickled(found)
 

@@ -16,7 +16,14 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Final
 
-from powercut.fuzz.action import Action, ActionKind, KindChoices, weighted
+from powercut.fuzz.action import (
+    CRASH_AND_RECOVER,
+    FAULT_ON,
+    Action,
+    ActionKind,
+    KindChoices,
+    weighted,
+)
 from powercut.fuzz.run_log import RecordedStep
 from powercut.fuzz.target import MakeTarget
 from powercut.fuzz.target_run import FAULTS, TargetRun
@@ -24,7 +31,6 @@ from sim.choices import Choices, PlainChoices, SeededChoices
 from sim.disk.crash.persistence import PersistenceModel
 from sim.trace import Trace
 
-_CRASH: Final = "crash_and_recover"
 _KILLS: Final = (0,)
 _POWER_CUTS: Final = (1, 2, 3)
 _FACTORS: Final = (1, 1, 2, 4, 16)
@@ -68,7 +74,7 @@ class SeededRun:
 
         def perform_steps() -> None:
             if self.faults:
-                run.perform(Action("fault_on", {"plan": self.faults}), PlainChoices())
+                run.perform(Action(FAULT_ON, {"plan": self.faults}), PlainChoices())
             for step in self.prefix[: self.at_most]:
                 if is_over() or not run.perform_if_possible(step):
                     break
@@ -132,8 +138,8 @@ def draw_swarm(choices: Choices, run: TargetRun, steps: int) -> Swarm:
     weights = _weights(choices, run.kinds)
     answers: dict[str, Sequence[int]] = {}
     crashes = choices.integer("crashes", 0, 7)
-    if crashes == 7 and _CRASH in weights:
-        weights[_CRASH] = 0
+    if crashes == 7 and CRASH_AND_RECOVER in weights:
+        weights[CRASH_AND_RECOVER] = 0
     elif crashes >= 4:
         answers["kind"] = _KILLS if crashes == 4 else _POWER_CUTS
     if not choices.integer("in order", 0, 3):
@@ -159,7 +165,9 @@ def _weights(choices: Choices, kinds: Sequence[ActionKind]) -> dict[str, int]:
     faults = choices.integer("faults", 0, 3)
     weights: dict[str, int] = {}
     for number, kind in enumerate(kinds):
-        left_out = choices.integer("leave out", 0, 7) < out and number and kind.name != _CRASH
+        left_out = (
+            choices.integer("leave out", 0, 7) < out and number and kind.name != CRASH_AND_RECOVER
+        )
         if left_out or (not faults and kind.name in FAULTS):
             weights[kind.name] = 0
         else:

@@ -92,7 +92,7 @@ def test_files_may_follow_the_first_one(tmp_path: Path) -> None:
         (["--judge", "missing"], "cannot read missing: No such file or directory"),
         (["--judge", "x", "--json", "y"], "--json writes recordings"),
         (["--json", "no/such/y"], "cannot write --json no/such/y: there is no directory"),
-        (["--minutes", "0"], "0.0 is not in the range x>0"),
+        (["--minutes", "0"], "0 is not a number above 0, at most 1000000000"),
     ],
     ids=["file-system", "empty", "missing", "judge-and-json", "no-directory", "no-time"],
 )

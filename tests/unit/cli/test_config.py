@@ -96,8 +96,13 @@ def test_modules_come_from_the_project_and_from_the_pythonpath_of_its_pytest(
         ("[tool.powercut]\nmodel = ['xfs']", "{file}: tool.powercut.model is ['xfs'] and must be"),
         (
             "[tool.powercut]\nseconds = 0",
-            "{file}: tool.powercut.seconds is 0 and must be a positive number of seconds",
+            (
+                "{file}: tool.powercut.seconds is 0 and must be a number of seconds above 0, "
+                "at most 1000000000"
+            ),
         ),
+        ("[tool.powercut]\nseconds = inf", "{file}: tool.powercut.seconds is inf and must be"),
+        ("[tool.powercut]\nseconds = nan", "{file}: tool.powercut.seconds is nan and must be"),
         ("[tool.powercut]\nseconds = '60'", "{file}: tool.powercut.seconds is '60' and must be"),
         ("[tool.powercut]\nseconds = true", "{file}: tool.powercut.seconds is True and must be"),
         (

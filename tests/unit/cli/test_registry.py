@@ -36,6 +36,34 @@ class Raising(Good):
     def __init__(self):
         raise ValueError("no server")
 
+class RaisingTwoLines(Good):
+    def __init__(self):
+        raise ValueError("no server\\nat this address")
+
+class Leaving(Good):
+    def __init__(self):
+        raise SystemExit(0)
+
+class LeavingInActions(Good):
+    def actions(self):
+        raise SystemExit("no server")
+
+class ActionOfText(Good):
+    def actions(self):
+        return ["put"]
+
+class Weightless(Good):
+    def actions(self):
+        return [ActionKind("put", 0, str)]
+
+class Twins(Good):
+    def actions(self):
+        return [ActionKind("put", 1, str), ActionKind("put", 1, repr)]
+
+class NamedAsTheHarness(Good):
+    def actions(self):
+        return [ActionKind("crash_and_recover", 1, str)]
+
 class WithoutRecovery(DiskTarget):
     def actions(self):
         return []
@@ -100,7 +128,14 @@ def test_project_without_entries_is_shown_an_example(command: str, kind: str, ex
     ("name", "sentence"),
     [
         ("WithoutActions", "has no actions: its actions() returns none of them"),
-        ("Raising", "raises ValueError when the target is made: no server"),
+        ("Raising", "raises ValueError when the target is made: no server, at {file}:26 in "),
+        ("RaisingTwoLines", "raises ValueError when the target is made: no server at this address"),
+        ("Leaving", "raises SystemExit when the target is made: 0, at {file}:34 in Leaving."),
+        ("LeavingInActions", "raises SystemExit when the target is made: no server, at {file}:"),
+        ("ActionOfText", "has the action 'put', which is no powercut.ActionKind"),
+        ("Weightless", "has the action 'put' of weight 0; a weight is a whole number from 1"),
+        ("Twins", "has two actions with the name 'put'; give each its own"),
+        ("NamedAsTheHarness", "has an action with the name 'crash_and_recover', which is one of "),
         ("WithoutRecovery", "raises TypeError when the target is made: Can't instantiate abstract"),
         ("no_target", "returns 7, which does not derive from powercut.Target"),
         ("number", "is not callable: 7"),
@@ -109,6 +144,7 @@ def test_project_without_entries_is_shown_an_example(command: str, kind: str, ex
 def test_target_that_cannot_be_made_is_a_mistake_at_its_place(
     module: str, name: str, sentence: str
 ) -> None:
+    sentence = sentence.replace("{file}", f"{module}.py")
     assert refused("run", f"{module}:{name}").startswith(f"Error: {module}:{name} {sentence}")
     Path("pyproject.toml").write_text(
         f"[tool.powercut.targets]\nkv = '{module}:{name}'", encoding="ascii"

@@ -96,6 +96,7 @@ def test_a_campaign_needs_no_hypothesis(tmp_path: Path) -> None:
         ("powercut explore --model a", ["all"]),
         ("powercut run --profile n", ["nightly"]),
         ("powercut replay --target crash", ["crash-free"]),
+        ("powercut replay --target save-w", ["save-without-fsync"]),
     ],
 )
 def test_values_are_completed_from_the_registry(

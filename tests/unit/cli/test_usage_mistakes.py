@@ -70,6 +70,30 @@ def test_unknown_model_names_the_known_ones(command: str) -> None:
     )
 
 
+@pytest.mark.parametrize("number", ["inf", "nan", "1e10", "0", "-1"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "--seconds"),
+        ("explore", "--seconds"),
+        ("explore", "--timeout"),
+        ("mutants", "--seconds"),
+        ("try", "--timeout"),
+        ("calibrate", "--minutes"),
+        ("confirm", "--timeout"),
+    ],
+    ids=" ".join,
+)
+def test_a_time_that_never_ends_or_never_begins_is_refused(
+    arguments: tuple[str, str], number: str
+) -> None:
+    result = powercut(*arguments, number)
+    assert result.exit_code == ExitCode.USAGE, result.output
+    sentence = result.stderr.splitlines()[-1]
+    assert sentence.startswith(f"Error: Invalid value for '{arguments[1]}': ")
+    assert sentence.endswith(" is not a number above 0, at most 1000000000.")
+
+
 def test_unknown_profile_names_the_known_ones() -> None:
     assert refused("run", "--profile", "weekly") == (
         "unknown settings profile 'weekly'; known are default, ci, nightly, torture"
@@ -235,7 +259,7 @@ def test_target_whose_arguments_no_reproducer_can_keep_is_refused(
     assert refused("run", f"{name}:target", "--examples", "2", "-n", "1") == (
         f"the arguments of action 'put' are {arguments}, and must be a dict of JSON data, which a "
         "reproducer can keep: None, bool, int, float, str, lists, and dicts with strings as keys; "
-        f"they are chosen at {name}.py:9 in Target.chosen"
+        f"see {name}.py:9, Target.chosen"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 from collections.abc import Callable
@@ -278,6 +279,12 @@ def test_unmodified_sqlite_is_decided_with_crashes_of_its_recovery() -> None:
 def test_an_unknown_engine_is_refused() -> None:
     with pytest.raises(HarnessError, match="unknown engine 'fast'; known are brute, lazy, auto"):
         Limits(engine=cast("Engine", "fast"))
+
+
+@pytest.mark.parametrize("timeout", [0.0, -1.0, math.inf, math.nan, 1e10])
+def test_a_timeout_that_is_no_time_is_refused(timeout: float) -> None:
+    with pytest.raises(HarnessError, match=r"timeout is .+ and must be a number of seconds above"):
+        Limits(timeout=timeout)
 
 
 # -- processes and estimates ----------------------------------------------------------------------

@@ -41,7 +41,7 @@ class Booting(DiskTarget):
         self.second_recoveries = 0
 
     def actions(self) -> Sequence[ActionKind]:
-        return (ActionKind("nothing", 1, lambda _: ""),)
+        return (ActionKind("nothing", 1, lambda _: "done"),)
 
     def recover(self, host: Process) -> None:
         self._boots += 1
@@ -79,7 +79,7 @@ class Fragile(DiskTarget):
         self._failure = failure
 
     def actions(self) -> Sequence[ActionKind]:
-        return (ActionKind("nothing", 1, lambda _: ""),)
+        return (ActionKind("nothing", 1, lambda _: "done"),)
 
     def recover(self, host: Process) -> None:
         descriptor = host.open("/count", os.O_CREAT | os.O_RDWR)
@@ -119,3 +119,28 @@ def test_files_that_every_boot_rewrites_may_change() -> None:
 
     TargetRun(make_target).finish()
     assert targets[-1].second_recoveries == 1
+
+
+class Looking(DiskTarget):
+    """A target whose recovery does nothing, and whose action may do nothing either."""
+
+    def actions(self) -> Sequence[ActionKind]:
+        return (ActionKind("look", 1, lambda _: "done"), ActionKind("write", 1, self._write))
+
+    def recover(self, host: Process) -> None:
+        self._host = host
+
+    def _write(self, _arguments: Arguments) -> str:
+        self._host.mkdir("/d")
+        return "done"
+
+
+def test_no_more_crash_points_are_reached_than_there_are() -> None:
+    run = TargetRun(Looking)
+    crashes = [PlannedCrash(0, Phase.AFTER, CrashKind.KILL).plain()]
+    for name in ("look", "write", "look"):
+        arguments: Arguments = {"action": {"name": name, "arguments": {}}, "crashes": crashes}
+        run.perform(Action("crash_and_recover", arguments), PlainChoices())
+    # The return of any action; mkdir in three phases and two returns.
+    assert (run.tally.points.reached, run.tally.points.total) == (1, 4)
+    assert (run.tally.pairs.reached, run.tally.pairs.total) == (2, 5)

@@ -1,0 +1,104 @@
+"""A program that calls ``sys.exit`` is judged like any other, and never ends the command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from powercut.cli.exit_code import ExitCode
+from tests.unit.cli.command_line import powercut
+
+PROGRAM = """
+import os, sys
+from powercut import ActionKind, DiskTarget
+
+def save(process, ack):
+    process.close(process.open("/a", os.O_CREAT | os.O_WRONLY))
+    ack(1)
+
+def save_and_exit(process, ack):
+    save(process, ack)
+    sys.exit()
+
+def fail(process, ack):
+    sys.exit("no server")
+
+def exits_if_empty(process, known):
+    if known.acknowledged and not process.listdir("/"):
+        sys.exit(0)
+
+def exits(process, known):
+    sys.exit(0)
+
+class Target(DiskTarget):
+    def actions(self):
+        return [ActionKind("put", 1, self.put)]
+
+    def recover(self, process):
+        self.process = process
+        if os.environ.get("EXIT_IN") == "recover" and process.listdir("/"):
+            sys.exit(0)
+
+    def put(self, arguments):
+        self.process.mkdir(f"/{len(self.process.listdir('/'))}")
+        if os.environ.get("EXIT_IN") == "put":
+            sys.exit(0)
+        return "stored"
+"""
+
+
+@pytest.fixture(autouse=True)
+def name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    """The name of the program's module, different in each test."""
+    name = "".join(c if c.isalnum() else "_" for c in request.node.name)
+    (tmp_path / f"{name}.py").write_text(PROGRAM, encoding="ascii")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return name
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_exit_of_an_action_is_a_failure_that_is_replayed(
+    name: str, processes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXIT_IN", "put")
+    result = powercut("run", f"{name}:Target", "--examples", "2", "-n", processes)
+    assert result.exit_code == ExitCode.VIOLATION, result.output
+    assert "FAILED  ProgramExit" in result.stdout
+    assert "the system called sys.exit(0)" in result.stdout
+    (file,) = Path(".powercut/failures").iterdir()
+    assert "same failure" in powercut("replay", str(file)).stdout
+
+
+def test_exit_of_a_recovery_is_a_recovery_that_fails(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXIT_IN", "recover")
+    result = powercut("run", f"{name}:Target", "--examples", "2", "-n", "1")
+    assert result.exit_code == ExitCode.VIOLATION, result.output
+    assert "FAILED  UnreadableAfterCrash" in result.stdout
+    assert "the system called sys.exit(0)" in result.stdout
+
+
+def test_exit_of_a_workload_with_status_0_is_its_end(name: str) -> None:
+    result = powercut("explore", f"{name}:save_and_exit", "--check", f"{name}:exits_if_empty")
+    assert result.exit_code == ExitCode.VIOLATION, result.output
+    assert "the check raised SystemExit: 0" in result.stdout
+
+
+def test_exit_of_a_workload_with_another_status_is_a_mistake(name: str) -> None:
+    result = powercut("explore", f"{name}:fail")
+    assert result.exit_code == ExitCode.USAGE
+    assert result.stderr == (
+        f"Error: {name}:fail: the workload failed before any crash: SystemExit: no server, "
+        f"at {name}.py:14 in fail\n"
+    )
+
+
+def test_exit_of_a_check_without_any_crash_is_a_mistake(name: str) -> None:
+    result = powercut("explore", f"{name}:save", "--check", f"{name}:exits")
+    assert result.exit_code == ExitCode.USAGE, result.output
+    assert "on the undamaged disk, without any crash, the check raised SystemExit: 0" in (
+        result.stderr
+    )
