@@ -25,8 +25,7 @@ from oracles.violation import NotIdempotent, UnreadableAfterCrash, Violation
 from powercut.fuzz.action import Action, Json
 from powercut.fuzz.disk_faults import DiskFaults
 from powercut.fuzz.lifetime_recorder import LifetimeRecorder
-from powercut.fuzz.program_exit import exits_are_failures
-from powercut.fuzz.run_log import RETURN, Crash, failure_of
+from powercut.fuzz.run_log import RETURN, Crash, exits_are_failures, failure_of
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import AnyTarget
 from powercut.place import Place

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from traceback import extract_tb
@@ -161,6 +162,23 @@ class NearestChoices(KindChoices):
                 self._position = position + 1
                 return self._recorded[position]
         return None
+
+
+class ProgramExit(Exception):
+    """The system called ``sys.exit``, in a process that it shares with the harness.
+
+    Cause: a system that gives up by ending its process. Cure: raise another exception there.
+    """
+
+
+@contextmanager
+def exits_are_failures() -> Iterator[None]:
+    """Raise ``ProgramExit`` in place of a ``SystemExit``, with its traceback."""
+    try:
+        yield
+    except SystemExit as left:
+        failure = ProgramExit(f"the system called sys.exit({left.code!r})")
+        raise failure.with_traceback(left.__traceback__) from None
 
 
 def failure_of(call: Callable[[], object]) -> Exception | None:

@@ -29,13 +29,13 @@ from powercut.fuzz.action import (
 from powercut.fuzz.crash_runner import RECOVERY, CrashRunner, again, planned
 from powercut.fuzz.disk_faults import DiskFaults
 from powercut.fuzz.lifetime_recorder import LifetimeRecorder
-from powercut.fuzz.program_exit import exits_are_failures
 from powercut.fuzz.run_log import (
     NearestChoices,
     RecordedStep,
     Recorder,
     RunLog,
     detail_of,
+    exits_are_failures,
     failure_of,
     name_of,
 )

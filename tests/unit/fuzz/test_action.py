@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from oracles.violation import LostAck
-from powercut.fuzz.action import Action, ActionKind, Arguments
+from powercut.fuzz.action import Action, ActionKind, Arguments, Json
 from powercut.fuzz.drivers.replay import Verdict, replay
 from powercut.fuzz.reproducer import keep, read_reproducer
 from powercut.fuzz.story import story
@@ -38,14 +39,14 @@ class Logged(DiskTarget):
 
 @pytest.mark.parametrize("first", ["keep", {"name": "keep"}, {"name": "drop", "arguments": {}}])
 def test_arguments_with_the_names_of_the_harness_are_reported_and_replayed(
-    first: str | dict[str, object], tmp_path: Path
+    first: Json, tmp_path: Path
 ) -> None:
     run = TargetRun(Logged)
     words = {"plan": "none", "crashes": "no", "outcome": "logged"}
 
     def perform_steps() -> None:
         for action in (first, "drop"):
-            run.perform(Action("log", {"action": action, **words}), PlainChoices())  # type: ignore[dict-item]
+            run.perform(Action("log", {"action": action, **words}), PlainChoices())
 
     assert str(run.complete(perform_steps)) == "dropped"
     finding = keep(run, tmp_path)
@@ -56,10 +57,10 @@ def test_arguments_with_the_names_of_the_harness_are_reported_and_replayed(
 
 
 class Silent(Logged):
-    outcome: object = None
+    outcome: Any = None
 
     def actions(self) -> Sequence[ActionKind]:
-        return [ActionKind("log", 1, lambda _: self.outcome)]  # type: ignore[arg-type, return-value]
+        return [ActionKind("log", 1, lambda _: self.outcome)]
 
 
 @pytest.mark.parametrize("outcome", [None, "", 7])
