@@ -6,11 +6,13 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
 from tests.conformance.arms import Arm, file_system_type
 from tests.conformance.calls import CREATE, content, fails, put
+from tests.conformance.outcome import outcome
 
 
 @pytest.fixture
@@ -180,6 +182,22 @@ def test_the_file_system_shows_its_size_and_its_limits(arm: Arm, descriptor: int
     assert arm.os.pathconf(arm.top, "PC_ASYNC_IO") == -1
     fails(errno.ENOENT, arm.os.statvfs, arm.path("missing"))
     fails(errno.ENOENT, arm.os.pathconf, arm.path("missing"), "PC_NAME_MAX")
+
+
+def test_some_limits_are_the_same_whether_the_file_exists_or_not(both: tuple[Arm, Arm]) -> None:
+    found = []
+    for arm in both:
+        put(arm, "a")
+        arm.os.symlink("ring", arm.path("ring"))
+        closed = arm.os.open(arm.top, os.O_RDONLY)
+        arm.os.close(closed)
+        paths = (*map(arm.path, ("missing", "missing/b", "a/b", "ring", "x" * 300)), "", "x" * 5000)
+        for name in (*sorted(os.pathconf_names), 999):
+            calls = [partial(arm.os.pathconf, path, name) for path in paths]
+            calls += [partial(arm.os.fpathconf, number, name) for number in (closed, -1)]
+            found.append((arm.is_simulated, name, [outcome(arm, call) for call in calls]))
+    simulated = [each[1:] for each in found if each[0]]
+    assert simulated == [each[1:] for each in found if not each[0]]
 
 
 def test_there_are_no_extended_attributes(arm: Arm, descriptor: int) -> None:

@@ -139,7 +139,7 @@ def read_write_buffer(value: Any, call: str, position: str = "") -> memoryview:
     try:
         return writable_view(value)
     except (TypeError, BufferError):
-        kind = type(value).__name__
+        kind = "None" if value is None else type(value).__name__
         raise TypeError(
             f"{call}() argument{position} must be read-write bytes-like object, not {kind}"
         ) from None

@@ -20,6 +20,7 @@ BUFFER_IS_PATH: Final = _VERSION < (3, 12)
 TRUTH_IS_ANY_OBJECT: Final = _VERSION >= (3, 12)
 # From 3.12 on, as the error of ``pickle`` says it.
 CANNOT_PICKLE: Final = "instances" if _VERSION >= (3, 12) else "object"
+PICKLED_FILE_IO: Final = "FileIO" if _VERSION >= (3, 12) else "_io.FileIO"
 # From 3.13 on, the errors of ``utime`` name the file.
 UTIME_NAMES_FILE: Final = _VERSION >= (3, 13)
 # From 3.13 on, ``repr`` of a file object shows the name of a derived class.

@@ -13,8 +13,13 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol
 
 from sim.disk.cache.inode import BLOCK_BYTES
-from sim.disk.calls.arguments import INT_MAX, read_write_buffer
-from sim.disk.calls.interpreter import CANNOT_PICKLE, MODE_OF_WB_PLUS, SHOWS_DERIVED_CLASS
+from sim.disk.calls.arguments import INT_MAX, read_write_buffer, readable_view
+from sim.disk.calls.interpreter import (
+    CANNOT_PICKLE,
+    MODE_OF_WB_PLUS,
+    PICKLED_FILE_IO,
+    SHOWS_DERIVED_CLASS,
+)
 from sim.disk.calls.path_name import FileDescriptorOrPath, StrOrBytesPath
 from sim.disk.os_error import os_error
 from sim.errors import PowerOff
@@ -160,7 +165,10 @@ class RawFile(io.RawIOBase):
         return "_io.FileIO" if is_own else kind.__qualname__
 
     def __reduce_ex__(self, _protocol: object) -> NoReturn:
-        raise TypeError(f"cannot pickle 'RawFile' {CANNOT_PICKLE}")
+        kind = type(self)
+        is_own = kind is RawFile or kind.__module__ == "_io"
+        name = PICKLED_FILE_IO if is_own else kind.__name__
+        raise TypeError(f"cannot pickle '{name}' {CANNOT_PICKLE}")
 
     # -- properties ------------------------------------------------------------------------
 
@@ -224,15 +232,17 @@ class RawFile(io.RawIOBase):
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         """Read into ``buffer``; return the number of bytes."""
+        view = read_write_buffer(buffer, "readinto")
         if not self.readable():
             raise io.UnsupportedOperation("File not open for reading")
-        view = read_write_buffer(buffer, "readinto")
         data = self._process.read(self._descriptor, view.nbytes)
         view[: len(data)] = data
         return len(data)
 
     def write(self, data: ReadableBuffer, /) -> int:
         """Write ``data``; return the number of bytes that were written."""
+        if self.closed or not self.way.writable:
+            readable_view(data)
         if not self.writable():
             raise io.UnsupportedOperation("File not open for writing")
         try:

@@ -48,6 +48,15 @@ _LIMITS: Final = {
 _LIMIT_OF_NUMBER: Final = {
     number: _LIMITS.get(name, _NO_LIMIT) for name, number in os.pathconf_names.items()
 }
+# Those that glibc answers without looking at the file, which need not exist.
+_LIMITS_OF_ANY_FILE: Final = frozenset(
+    os.pathconf_names[f"PC_{name}"]
+    for name in (
+        "MAX_CANON", "MAX_INPUT", "NO_TRUNC", "PATH_MAX", "PIPE_BUF", "PRIO_IO",
+        "REC_INCR_XFER_SIZE", "REC_MAX_XFER_SIZE", "SOCK_MAXBUF", "SYMLINK_MAX", "SYNC_IO",
+        "VDISABLE",
+    )
+)  # fmt: skip
 
 
 class StatCalls(ProcessState):
@@ -115,12 +124,18 @@ class StatCalls(ProcessState):
     def pathconf(self, path: FileDescriptorOrPath, name: str | int) -> int:
         """Return a limit of ``os.pathconf_names``; -1 if there is none."""
         where, number = path_or_descriptor(path, "pathconf"), configuration_name(name)
-        return _limit(number, self._find(where, None, path))
+        if not path or where == NO_DESCRIPTOR or _needs_file(number):
+            return _limit(number, self._find(where, None, path))
+        self._must_live()
+        return _LIMIT_OF_NUMBER[number]
 
     def fpathconf(self, fd: int, name: str | int, /) -> int:
         """Return a limit for an open file; -1 if there is none."""
         fd, number = file_descriptor(fd), configuration_name(name)
-        return _limit(number, self._inode(self._file(fd).number))
+        if fd < 0 or _needs_file(number):
+            return _limit(number, self._inode(self._file(fd).number))
+        self._must_live()
+        return _LIMIT_OF_NUMBER[number]
 
     def listxattr(
         self, path: FileDescriptorOrPath | None = None, *, follow_symlinks: bool = True
@@ -245,9 +260,14 @@ def _file_system() -> os.statvfs_result:
     )  # fmt: skip
 
 
-def _limit(number: int, inode: Inode) -> int:
+def _needs_file(number: int) -> bool:
+    """Return whether a limit depends on the file; EINVAL for a limit that does not exist."""
     if number not in _LIMIT_OF_NUMBER:
         raise os_error(errno.EINVAL)
+    return number not in _LIMITS_OF_ANY_FILE
+
+
+def _limit(number: int, inode: Inode) -> int:
     if number == os.pathconf_names["PC_ASYNC_IO"] and not inode.is_file:
         return _NO_LIMIT
     return _LIMIT_OF_NUMBER[number]
