@@ -20,6 +20,7 @@ from sim.world import World
 from system.ports import Json
 from system.providers.scripted import ScriptedProvider
 from system.runtime import Options, Runtime
+from tests.meta.page_tables import quoted, table_rows
 from tests.meta.source_tree import ROOT
 
 T = TypeVar("T")
@@ -127,6 +128,13 @@ def test_a_message_reaches_another_agent_in_few_moves_between_files() -> None:
     assert visits[-1] == _INBOX
     assert ("agents/tools.py", "send_message") in visits
     assert len(moves(visits)) - 1 <= MOST_MOVES
+
+
+def test_the_files_of_the_path_are_those_of_the_page() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    shown = [file for files, _ in table_rows(page, "files") for file in quoted(files)]
+    assert len(shown) == len(set(shown)) == 19
+    assert set(shown) == set(moves(watched_message()))
 
 
 if __name__ == "__main__":

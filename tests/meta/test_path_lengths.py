@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.meta.page_tables import quoted, table_rows
 from tests.meta.source_tree import ROOT, run_python
 
 MOST_FILES_TO_THE_REPRODUCER = 14
@@ -57,3 +58,6 @@ def test_a_failing_step_reaches_its_reproducer_through_few_files(tmp_path: Path)
     assert name == "files"
     assert {"/fuzz/target_run.py", "/fuzz/reduction.py", "/fuzz/reproducer.py"} < set(files)
     assert len(files) <= MOST_FILES_TO_THE_REPRODUCER, files
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    shown = {f"/{file}" for row, _ in table_rows(page, "file") for file in quoted(row)}
+    assert set(files) == shown
