@@ -13,7 +13,7 @@ from typing import cast
 from system.errors import NotPlainJson
 from system.ports import Json, JsonObject
 from system.recording.records.plain_json import plain_json
-from system.storage.codec import canonical, canonical_of_plain
+from system.storage.codec import canonical
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,6 @@ class FrozenJson:
             return cls(canonical(cast("Json", value)))
         except NotPlainJson:
             return cls(canonical(plain_json(value)))
-
-    @classmethod
-    def of_plain(cls, value: Json) -> FrozenJson:
-        """Freeze a value that is known to be plain data, which is not checked again."""
-        return cls(canonical_of_plain(value))
 
     @classmethod
     def of_object(cls, value: object, name: str) -> FrozenJson:
