@@ -21,7 +21,7 @@ from sim.disk.cache.operation import Operation
 from sim.disk.crash.image import Image
 from sim.errors import PowerOff, SimulatedCrash
 from sim.world import World
-from system.ports import Host
+from system.ports import Host, Provider
 from system.providers.scripted import ScriptedProvider
 from system.runtime import Options, Runtime
 from tests.crash_tests.stage import durable
@@ -64,7 +64,7 @@ class Team:
         self.agents: dict[str, str] = {}
         slow = FakeProvider()
         slow.hooks["send"] = asyncio.Event().wait
-        self._providers = {"scripted": ScriptedProvider(), "slow": slow}
+        self._providers: dict[str, Provider] = {"scripted": ScriptedProvider(), "slow": slow}
         self._runtime: Runtime
         self._boot()
 

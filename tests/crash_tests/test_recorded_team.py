@@ -27,6 +27,7 @@ from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS
 from sim.disk.disk import Disk
 from system.agents.view import RuntimeView
+from system.ports import Provider
 from system.providers.scripted import ScriptedProvider
 from system.runtime import Runtime
 from tests.crash_tests.recorded_team import OPTIONS, recorded_team
@@ -53,7 +54,7 @@ class Recovered(NamedTuple):
 
 
 def recover(process: Process) -> Recovered:
-    providers = {"scripted": ScriptedProvider(), "slow": FakeProvider()}
+    providers: dict[str, Provider] = {"scripted": ScriptedProvider(), "slow": FakeProvider()}
     with Lifetime(process) as (host, loop):
         runtime = loop.run_until_complete(Runtime.recover(host, providers, OPTIONS))
         loop.raise_unhandled()

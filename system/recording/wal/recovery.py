@@ -152,7 +152,7 @@ class _Reader:
         """Return the checkpoint; a damaged one is reported."""
         path = join(self._root, CHECKPOINT)
         found = read_checkpoint(self._files, path)
-        if found.content:
+        if found.problem:
             self._add_bad(path, found.content, found.problem)
         self.number = max(0, found.segment - 1)
         return found

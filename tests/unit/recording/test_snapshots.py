@@ -86,3 +86,18 @@ def test_removals_are_durable_after_damage_to_the_checkpoint(bench: Bench) -> No
         assert [each.path for each in bench.log.report.damaged] == ["checkpoint"]
 
     run(work())
+
+
+def test_an_empty_checkpoint_is_damage_and_is_replaced(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        await bench.finished()
+        await bench.recording.close()
+        (bench.root / "checkpoint").write_text("")
+        await bench.open()
+        assert [each.path for each in bench.log.report.damaged] == ["checkpoint"]
+        assert (bench.root / "checkpoint").read_text()
+        await bench.open()
+        assert bench.log.report.lost_nothing
+
+    run(work())
