@@ -34,6 +34,8 @@ _POSSIBLE_START: Final = re.compile(
 )
 """Five bytes that may be a length and a type."""
 _DURABLE: Final = re.compile(rb'\{"durable":(\d{1,20}),')
+_STARTS: Final = (b'{"m":', b'{"n":')
+"""The first bytes of a log record without ``durable``."""
 
 
 Span: TypeAlias = tuple[bytes, int]
@@ -48,9 +50,13 @@ class _Entry(NamedTuple):
 
     @property
     def known_durable(self) -> int:
-        """The last number known to be durable when this first entry of a log record was written."""
-        found = _DURABLE.match(self.payload)
-        return self.seq - 1 if found is None else min(int(found[1]), self.seq - 1)
+        """The last number known to be durable when this first entry of a log record was written.
+
+        0 for a later piece of a payload, which does not say it; the first one may be lost.
+        """
+        if (found := _DURABLE.match(self.payload)) is not None:
+            return min(int(found[1]), self.seq - 1)
+        return self.seq - 1 if self.payload.startswith(_STARTS) else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,3 +235,26 @@ def test_damage_to_a_spool_is_found_before_its_lines_are_parsed(bench: Bench) ->
         assert not bench.recording.running[execution_id].is_finished
 
     run(work())
+
+
+@pytest.mark.parametrize("lost_bytes", [100, 900])
+def test_pieces_without_the_first_ones_are_a_torn_end(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, lost_bytes: int
+) -> None:
+    monkeypatch.setattr("system.recording.wal.segment.PIECE_BYTES", 300)
+
+    async def work() -> None:
+        await bench.open()
+        recorder, execution_id = bench.started(4)
+        await recorder.barrier()
+        segment = bench.root / "wal" / "00000001.wal"
+        durable = segment.read_bytes()
+        recorder.complete({"status": "success", "payload": "x" * 2000})
+        torn = segment.read_bytes()[len(durable) + lost_bytes :]
+        segment.write_bytes(durable + bytes(lost_bytes) + torn)
+        await bench.open()
+        assert bench.log.report.lost_nothing
+        assert bench.log.report.torn_bytes == lost_bytes + len(torn)
+        assert bench.store.load(execution_id).header.replayable_reason == "execution_incomplete"
+
+    run(work())
