@@ -56,9 +56,16 @@ def save(disk, ack):
         disk.close(disk.open(f"/{number}", os.O_CREAT | os.O_WRONLY))
         ack(number)
 
+def is_first():
+    try:
+        SENT.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
 def check(disk, known, signals=1):
-    if len(known.acknowledged) == 5 and not SENT.exists():
-        SENT.touch()
+    # Two processes may come here at the same time, and a second signal would end the report.
+    if len(known.acknowledged) == 5 and is_first():
         for _ in range(signals):
             for process in {os.getpid(), int(os.environ["COMMAND"])}:
                 os.kill(process, signal.SIGINT)
