@@ -104,7 +104,7 @@ class Vfs(Structure):
 
 
 def make_methods(functions: dict[str, Any]) -> IoMethods:
-    """Return I/O methods over Python functions of the same names, for the life of the process."""
+    """Return I/O methods over Python functions of the same names, until the process ends."""
     made = {name: _METHODS[name](function) for name, function in functions.items()}
     assert made.keys() == _METHODS.keys()
     return IoMethods(2, *(made[name] for name in _METHODS))

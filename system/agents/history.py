@@ -49,7 +49,7 @@ class History:
     turns with outbox entries, by the number of their line, and ``unreachable`` the messages whose
     senders get an error; ``drop_dispatched`` removes from both. ``children`` are all spawned
     children by session id; ``completed_children`` are the agents whose response has arrived.
-    ``ended`` is empty while the agent lives. ``ignored`` counts lines of unknown events;
+    ``ended`` is empty until the agent ends. ``ignored`` counts lines of unknown events;
     ``last_ts`` is the time of the last line.
     """
 

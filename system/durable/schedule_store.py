@@ -132,7 +132,7 @@ class ScheduleStore:
         rows = SCHEDULES.select(transaction, "ended_at IS NULL ORDER BY rowid")
         return [schedule for _, schedule in rows]
 
-    # -- the life of an occurrence -------------------------------------------------------
+    # -- occurrences ---------------------------------------------------------------------
 
     def follow(self, transaction: Transaction, trigger: Trigger) -> Occurrence:
         """Emit the occurrence after one that is being claimed; return how this one is to be run.
@@ -167,7 +167,7 @@ class ScheduleStore:
         if schedule is not None and schedule.dead_in_row:
             self._update(transaction, schedule._replace(dead_in_row=0))
 
-    def died(self, transaction: Transaction, trigger: Trigger) -> None:
+    def stopped(self, transaction: Transaction, trigger: Trigger) -> None:
         """Record that an occurrence is DEAD or FAILED; the fifth in a row pauses the schedule."""
         schedule = self._of(transaction, trigger)
         if schedule is None:
@@ -184,7 +184,7 @@ class ScheduleStore:
         for schedule in [each for _, each in rows if not isinstance(each, RowDamaged)]:
             self.delete(transaction, schedule.schedule_id)
 
-    # -- inside --------------------------------------------------------------------------
+    # -- shared --------------------------------------------------------------------------
 
     def _checked(self, transaction: Transaction, spec: ScheduleSpec, schedule_id: str) -> Schedule:
         schedule = _schedule(spec, schedule_id, transaction.now)

@@ -260,7 +260,7 @@ class TriggerStore:
         trigger = self._undecided(transaction, trigger_id)
         self._settle(transaction, trigger, Resolution.DISCARDED)
 
-    # -- inside --------------------------------------------------------------------------
+    # -- shared --------------------------------------------------------------------------
 
     def _read(self, transaction: Transaction, trigger_id: str) -> Trigger:
         trigger = TRIGGERS.read(transaction, trigger_id)
@@ -318,7 +318,7 @@ class TriggerStore:
         if trigger.resolution == Resolution.RETRIED:
             message_id = self._reports.another_id(message_id)
         self._reports.add(transaction, message_id, None, _notice(stopped))
-        self._schedules.died(transaction, trigger)
+        self._schedules.stopped(transaction, trigger)
         if trigger.source is TriggerSource.RESUME:
             self._tasks.block(transaction, _task_of(trigger), f"resuming it is {status}: {reason}")
         transaction.after_commit(lambda: self._queue.remove(trigger.id))

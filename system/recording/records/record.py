@@ -122,7 +122,7 @@ class ExecutionRecord:
     def compute_hash(self) -> str:
         """Return the hash of the whole record without ``header.recordHash``.
 
-        It detects damage and careless edits, not an attacker, who recomputes it.
+        It detects damage and careless edits, not an attacker that recomputes it.
         """
         return hash_text(replace(self, header=replace(self.header, record_hash=None)).encoded())
 
