@@ -87,12 +87,15 @@ class Registry:
             own = _callable(check) if check is not None else getattr(run, "check", None)
             if own is not None and not callable(own):
                 raise HarnessError(f"the check of {name} is not callable: {own!r}")
+            limits = getattr(run, "limits", Limits())
+            if not isinstance(limits, Limits):
+                raise HarnessError(f"the limits of {name} are {limits!r}, and no powercut.Limits")
         about = getattr(run, "about", "") or (run.__doc__ or "").partition("\n")[0]
         return WorkloadEntry(
             name,
             run,
             own,
-            getattr(run, "limits", Limits()),
+            limits,
             about,
             getattr(run, "sound", True),
         )

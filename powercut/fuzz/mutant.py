@@ -18,12 +18,14 @@ fail with it instead of a target and properties.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from powercut.fuzz.source_patch import SourcePatch, patched
-from powercut.fuzz.target import MakeTarget, TargetEntry
+from powercut.fuzz.target import MakeTarget, TargetEntry, check_target
+from powercut.fuzz.target_mistake import TargetMistake
 from powercut.reference import load
 from sim.errors import HarnessError
 
@@ -70,6 +72,13 @@ class MutantEntry:
             raise HarnessError(f"{self.reference} must have either a target or tests")
         if mutant.target and not mutant.properties:
             raise HarnessError(f"{self.reference} names no property by which it may be found")
+        properties: Sequence[object] = mutant.properties
+        for each in properties:
+            if not (isinstance(each, type) and issubclass(each, Exception)):
+                raise HarnessError(
+                    f"{self.reference} has the property {each!r}, and must have classes of "
+                    "exceptions, such as powercut.LostAck"
+                )
         if mutant.tests and not mutant.patches:
             raise HarnessError(f"{self.reference} has tests and no source patch")
         if mutant.patches and callable(mutant.target):
@@ -83,14 +92,17 @@ class MutantEntry:
     def planted(self) -> Iterator[MakeTarget]:
         """Plant the bug in this process until the context ends; yield a factory of its targets.
 
-        Raises ``HarnessError`` in one sentence for a source patch that does not apply.
+        Raises ``TargetMistake`` in one sentence for a source patch that does not apply, and for
+        a target that cannot be made.
         """
         if self.target is None:
             target = self.mutant.target
             assert callable(target)
+            self._check(partial(check_target, self.reference, target))
             yield target
             return
         with self.patched(self.target.reference):
+            self._check(partial(TargetEntry.of, self.target.tag, self.target.reference))
             yield self.target.make_target
 
     @contextmanager
@@ -103,8 +115,13 @@ class MutantEntry:
         folders = [test.partition("/")[0] for test in self.mutant.tests]
         packages = {module.partition(".")[0], *folders}
         with ExitStack() as stack:
-            try:
-                stack.enter_context(patched(self.mutant.patches, packages))
-            except HarnessError as mistake:
-                raise HarnessError(f"mutant {self.tag!r}: {mistake}") from mistake
+            planting = patched(self.mutant.patches, packages)
+            self._check(partial(stack.enter_context, planting))
             yield
+
+    def _check(self, call: Callable[[], object]) -> None:
+        """Call a part of the planting; raise its ``HarnessError`` as ``TargetMistake``."""
+        try:
+            call()
+        except HarnessError as mistake:
+            raise TargetMistake(f"mutant {self.tag!r}: {mistake}") from mistake

@@ -179,7 +179,7 @@ class TargetEntry:
         Raises ``HarnessError`` in one sentence if it cannot be imported or made, is not a
         target, or has no actions.
         """
-        target = _checked(reference, cls(tag, reference).make_target)
+        target = check_target(reference, cls(tag, reference).make_target)
         return cls(
             tag,
             reference,
@@ -200,12 +200,7 @@ class TargetEntry:
             raise HarnessError(f"{self.reference} is not callable: {make!r}")
 
         def make_target() -> AnyTarget:
-            target = make()
-            if not isinstance(target, Target):
-                raise HarnessError(
-                    f"{self.reference} returns {target!r}, which does not derive from "
-                    "powercut.Target"
-                )
+            target = _target_of(self.reference, make())
             target.tag = self.tag
             return target
 
@@ -218,9 +213,17 @@ class TargetEntry:
         return replace(self, marks=tuple(mark for mark in self.marks if mark != TORN))
 
 
-def _checked(reference: str, make_target: MakeTarget) -> AnyTarget:
+def _target_of(reference: str, made: object) -> AnyTarget:
+    """Return what a factory has made; raises ``HarnessError`` if it is no target."""
+    if isinstance(made, Target):
+        return made
+    raise HarnessError(f"{reference} returns {made!r}, which does not derive from powercut.Target")
+
+
+def check_target(reference: str, make_target: MakeTarget) -> AnyTarget:
+    """Make a target and return it; raises ``HarnessError`` as ``TargetEntry.of``."""
     try:
-        target = make_target()
+        target = _target_of(reference, make_target())
         target.attach(World(target.make_host, PlainChoices()))
         actions = target.actions()
     except HarnessError:

@@ -102,3 +102,51 @@ def test_unknown_mutant_is_a_usage_mistake() -> None:
     result = powercut("mutants", "no-sync")
     assert result.exit_code == ExitCode.USAGE
     assert "unknown mutant 'no-sync'; known are no-fsync, " in result.stderr
+
+
+MALFORMED = '''
+from powercut import ActionKind, DiskTarget, LostAck, Mutant, SourcePatch
+
+class Idle(DiskTarget):
+    def actions(self):
+        return [ActionKind("look", 1, lambda arguments: "done")]
+
+    def recover(self, process):
+        pass
+
+def patched(*patch):
+    return Mutant("a bug", "NAME:Idle", [LostAck], [SourcePatch("NAME", *patch)])
+
+outdated = patched("no such line", "pass")
+unmakeable = patched(
+    "class Idle(DiskTarget):",
+    """class Idle(DiskTarget):
+    def __init__(self):
+        raise ValueError(8)
+""",
+)
+no_target = Mutant("a bug", lambda: 3, [LostAck])
+no_property = Mutant("a bug", Idle, ["LostAck"])
+'''
+
+
+@pytest.mark.parametrize(
+    ("mutant", "sentence"),
+    [
+        ("outdated", "mutant '{name}': a source patch of {module} fits 0 times instead of once"),
+        ("unmakeable", "mutant '{name}': {module}:Idle raises ValueError when the target is made"),
+        ("no_target", "mutant '{name}': {name} returns 3, which does not derive from powercut."),
+        ("no_property", "{name} has the property 'LostAck', and must have classes of exceptions"),
+    ],
+)
+def test_mutant_that_cannot_be_searched_is_a_usage_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mutant: str, sentence: str
+) -> None:
+    module = f"malformed_{mutant}"
+    Path(f"{module}.py").write_text(MALFORMED.replace("NAME", module), encoding="ascii")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    name = f"{module}:{mutant}"
+    result = powercut("mutants", name, "--seconds", "1")
+    assert result.exit_code == ExitCode.USAGE, result.output
+    assert result.stderr.startswith(f"Error: {sentence.format(name=name, module=module)}")
+    assert result.stderr.count("\n") == 1

@@ -167,6 +167,10 @@ def test_file_with_the_name_of_a_standard_module_is_to_be_renamed(name: str, hid
         ("", "module '{name}' has no object 'workload'"),
         ("workload = 3", "{name}:workload is not callable: 3"),
         ("def workload(disk, ack): pass\nworkload.check = 3", "the check of {name}:workload is"),
+        (
+            "def workload(disk, ack): pass\nworkload.limits = 3",
+            "the limits of {name}:workload are 3, and no powercut.Limits",
+        ),
         ("1 / 0", "module '{name}' cannot be imported: ZeroDivisionError: division by zero"),
         ("import nothing_such", "module '{name}' cannot be imported: ModuleNotFoundError"),
         ("raise SystemExit(4)", "module '{name}' exits when it is imported: 4"),
