@@ -28,8 +28,8 @@ from system.recording.open_recording import open_recording
 from tests.crash_tests.recorded_root import SEGMENT_BYTES, Recorders
 from tests.crash_tests.recording_recovery import Recovered, recover
 
-ENTRY_BYTES = 800
-PIECES = ("a long answer " * 60,) * 2
+ENTRY_BYTES = 400
+PIECES = ("a long answer " * 25,) * 2
 SAMPLED = Limits(states_per_point=24, samples=4, engine=Engine.BRUTE)
 LAZY = Limits(engine=Engine.LAZY)
 
@@ -83,6 +83,8 @@ def record_long(process: Process, ack: History) -> None:
         recorders.start("streamed", 7)
         recorders.start("other", 2)
         recorders.checkpoint()
+        # With more unsynced pieces of the spool, crash points would be passed over.
+        process.sync()
         recorders.finalize("streamed", PIECES)
         recorders.append("other", 1)
         recorders.checkpoint()
