@@ -66,10 +66,10 @@ turn_is_applied_in_two_transactions = Mutant(
     (
         SourcePatch(
             "system.durable.stores",
-            "return await state.run(lambda transaction: self.carry_out(transaction, outbox))",
+            "return await state.run(lambda transaction: self.apply(transaction, outbox))",
             """
             first = StateOutbox(outbox.session_id, outbox.seq, outbox.trigger_id)
-            if not await state.run(lambda transaction: self.carry_out(transaction, first)):
+            if not await state.run(lambda transaction: self.apply(transaction, first)):
                 return False
             for trigger_id, spec in outbox.emitted:
                 await state.run(

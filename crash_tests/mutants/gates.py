@@ -84,7 +84,7 @@ reminder_comes_early = Mutant(
     (EarlyReminder, EarlyTrigger),
     (
         SourcePatch(
-            "system.agents.carry_out",
+            "system.agents.apply_outbox",
             "REMINDER.source, reminder.payload, None, session_id, seconds_of(reminder.due_ns),",
             "REMINDER.source, reminder.payload, None, session_id, reminder.due_ns // 60e9 * 60,",
         ),

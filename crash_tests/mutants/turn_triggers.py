@@ -7,7 +7,7 @@ from oracles.violation import Duplicated, Starved
 from powercut.fuzz.mutant import Mutant
 from powercut.fuzz.source_patch import SourcePatch
 
-durable_lines_are_not_carried_out = Mutant(
+durable_outboxes_are_not_applied = Mutant(
     "a boot does not apply the outboxes of durable lines to state.db",
     "runtime-durable",
     (Duplicated, UnsettledTrigger),

@@ -125,7 +125,7 @@ class DurableStore(SystemTarget):
     # -- boots ---------------------------------------------------------------------------
 
     def recover(self, host: Host) -> None:
-        """Open the database, carry out the durable lines, and recover the other rows."""
+        """Open the database, apply the outboxes of the durable lines, recover the other rows."""
         self._host = host
         self._open = False
         self._epoch += 1
@@ -148,7 +148,7 @@ class DurableStore(SystemTarget):
 
     def _recover(self, transaction: Transaction) -> Recovered:
         for outbox in self._lines.values():
-            if self._stores.carry_out(transaction, outbox):
+            if self._stores.apply(transaction, outbox):
                 self.marks.reach(ACK_REDONE)
         for session in self._sessions.ended:
             self._stores.end_session(transaction, session)

@@ -224,7 +224,7 @@ class DurableTriggers(DurableStore):
         return "settled" if claim is not None else "turn"
 
     def _refuse_line(self, refused: StorageError, state: State) -> None:
-        """Record that the database has refused a line, which the next boot carries out."""
+        """Record that the database has refused an outbox, which the next boot applies."""
         self._refuse(refused)
         self._open = False
         self._shadow.begin(state, certain=True)
@@ -260,18 +260,18 @@ class DurableTriggers(DurableStore):
         return outbox, state
 
     def _repeat(self, _arguments: Arguments) -> str:
-        """Carry out the last line of each session again."""
+        """Apply the outbox of the last line of each session again."""
         for outbox in self._lines.values():
-            carried = self._do(self._carrying_out(outbox), self._shadow.state)
-            if carried is None:
+            applied = self._do(self._applying(outbox), self._shadow.state)
+            if applied is None:
                 return "refused"
-            if carried:
-                raise InvalidState("a line was carried out twice", line=outbox)
+            if applied:
+                raise InvalidState("the outbox of a line was applied twice", outbox=outbox)
             self.marks.reach(LINE_NOT_REPEATED)
         return "repeated"
 
-    def _carrying_out(self, outbox: StateOutbox) -> Callable[[Transaction], bool]:
-        return lambda transaction: self._stores.carry_out(transaction, outbox)
+    def _applying(self, outbox: StateOutbox) -> Callable[[Transaction], bool]:
+        return lambda transaction: self._stores.apply(transaction, outbox)
 
     # -- the other ends of a claim -------------------------------------------------------
 

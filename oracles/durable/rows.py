@@ -33,7 +33,7 @@ class Rows:
     """The rows of each table in the order of their insertion.
 
     ``keys`` are the dedup keys with the triggers that hold them, ``events`` the numbers of
-    events by task. ``applied`` has the last line that was carried out, by session; ``reports``
+    events by task. ``applied`` has the number of the last applied line, by session; ``reports``
     are messages that were not appended to their logs yet, with their sessions.
     """
 

@@ -56,7 +56,7 @@ class ShadowDurable:
     def begin(self, *after: State, certain: bool = False) -> None:
         """Record that a transaction begins, which leaves one of these states.
 
-        ``certain``: a durable line demands it, so a recovery carries it out after a crash.
+        ``certain``: it applies the outbox of a durable line, so after a crash a recovery does it.
         """
         self._in_flight = after
         self._is_certain = certain
@@ -104,7 +104,7 @@ class ShadowDurable:
         """Check the rows after a recovery, which changes a state to ``recovered(state)``.
 
         ``began`` is the time of its first boot. It may be before the crash, if the clock was
-        set back; then lines are carried out at that time. Returns whether a transaction that
+        set back; then outboxes are applied at that time. Returns whether a transaction that
         was in flight has happened.
         """
         before, in_flight = self.state, self._in_flight
@@ -134,7 +134,9 @@ class ShadowDurable:
             found.append(violation)
         if len(candidates) > 1 and is_torn(candidates, rows, self.ids):
             raise TornTransaction(
-                "a transaction was carried out in part", before=str(found[0]), after=str(found[-1])
+                "only a part of a transaction has happened",
+                before=str(found[0]),
+                after=str(found[-1]),
             )
         raise found[0]
 

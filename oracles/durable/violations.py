@@ -42,7 +42,7 @@ class StaleSettlement(Violation):
 
 
 class TornTransaction(Violation):
-    """A transaction was carried out in part."""
+    """Only a part of a transaction has happened."""
 
 
 class WrongSchedule(Violation):

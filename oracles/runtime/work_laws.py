@@ -1,8 +1,8 @@
-"""The laws of ``state.db`` and the logs, whose lines demand its rows.
+"""The laws of ``state.db`` and the logs, whose lines say which rows it must have.
 
 The outbox of a line is applied in one transaction, and ``applied`` has the number of the
 last such line of each session. So at any time the rows show the outboxes of the lines up to that
-number, and of no later line. A recovery carries out every line, and every row that has become
+number, and of no later line. A recovery applies every outbox, and every row that has become
 FAILED, DEAD or UNCERTAIN is reported.
 """
 
@@ -47,7 +47,7 @@ def check_lines(
         _check_activities(state, turns, applied, rows, ended)
         for turn in turns:
             if turn.seq <= applied:
-                _check_carried_out(state, turn, triggers, rows, gone)
+                _check_applied(state, turn, triggers, rows, gone)
             else:
                 _check_not_begun(turn, triggers, rows)
 
@@ -68,7 +68,7 @@ def check_recovered(snapshot: RootSnapshot, rows: Rows) -> None:
             applied = rows.applied.get(state.session_id, 0)
             if applied < last:
                 raise UnsettledTrigger(
-                    "a recovery has not carried out a durable line",
+                    "a recovery has not applied the outbox of a durable line",
                     path=state.path, seq=last, applied=applied,
                 )  # fmt: skip
     sessions = {state.session_id for state in snapshot.judged}
@@ -149,7 +149,7 @@ def _check_tasks(
         last_seq = 0 if task is None else task.last_seq + len(task.events)
         if task is None or (row["last_seq"], rows.events[task_id]) != (last_seq, last_seq):
             raise TornLine(
-                "a task differs from the lines that are carried out",
+                "a task differs from the lines that are applied",
                 expected=task, actual=row, events=rows.events.get(task_id),
             )  # fmt: skip
         if row["status"] not in _statuses(state, task, stopped_keys):
@@ -199,15 +199,15 @@ def _is_reported_as_settled(state: SessionState, key: str) -> bool:
     )
 
 
-def _check_carried_out(
+def _check_applied(
     state: SessionState, turn: TurnRecord, triggers: Mapping[str, Row], rows: Rows,
     gone: Collection[str],
 ) -> None:  # fmt: skip
-    """Check the rows of a line that is carried out."""
+    """Check the rows of a line whose outbox is applied."""
     evidence: dict[str, Any] = {"path": state.path, "turn": turn}
     handled = triggers.get(turn.trigger_id or "")
     if handled is not None and handled["status"] != "DONE":
-        raise UnsettledTrigger("a line that is carried out has an open trigger", **evidence)
+        raise UnsettledTrigger("a line whose outbox is applied has an open trigger", **evidence)
     for key in turn.cancelled:
         if triggers.get(key, {}).get("status") == "PENDING":
             raise TornLine("a cancelled reminder is still waiting", key=key, **evidence)
@@ -226,13 +226,13 @@ def _check_carried_out(
 
 
 def _check_not_begun(turn: TurnRecord, triggers: Mapping[str, Row], rows: Rows) -> None:
-    """Check that a line which was not carried out has no rows."""
+    """Check that a line whose outbox is not applied has no rows."""
     handled = triggers.get(turn.trigger_id or "")
     early = [key for key in _emitted(turn) if key in triggers]
     early += [each.schedule_id for each in turn.scheduled if each.schedule_id in rows.schedules]
     if early or (handled is not None and handled["resolution"] == "handled"):
         raise TornLine(
-            "rows of a line exist, and it is not carried out", turn=turn, early=early,
+            "rows of a line exist, and its outbox is not applied", turn=turn, early=early,
             trigger=handled,
         )  # fmt: skip
 

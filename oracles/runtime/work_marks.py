@@ -22,7 +22,7 @@ class Report(Protocol):
     """The members of a report of recovery that marks are read from."""
 
     @property
-    def carried_out(self) -> int: ...
+    def applied(self) -> int: ...
     @property
     def resumed(self) -> Collection[str]: ...
 
@@ -46,7 +46,7 @@ def marks_of_work(
         if requests.get(key, 0) > 1:
             yield REPEATED_KEY
     if report is not None:
-        if report.carried_out:
+        if report.applied:
             yield ACK_REDONE
         if report.resumed:
             yield TASK_RESUMED

@@ -15,7 +15,7 @@ from typing import Final
 from system.agents import event
 from system.agents.agent import Agent
 from system.agents.agent_log import QueuedLine
-from system.agents.carry_out import carry_out_turn, end_durable_work
+from system.agents.apply_outbox import apply_outbox, end_durable_work
 from system.agents.creation import new_creation
 from system.agents.message import UNANSWERED, USER, Message, MessageKind, error_about
 from system.agents.orchestrator import LONGEST_PAUSE_NS, SECOND_NS, Orchestrator
@@ -45,7 +45,7 @@ class Dispatcher:
         if turn.demands_state:
             # Turns of one agent follow one another, so this is its last one.
             seq = max(agent.history.outbox)
-            await carry_out_turn(self.orchestrator, agent, turn, seq)
+            await apply_outbox(self.orchestrator, agent, turn, seq)
         self.enqueue_outbox(agent, turn.outbox)
         self.enqueue_notices(agent, [added.subscription_id for added in turn.subscribed])
         await self.dispatch()

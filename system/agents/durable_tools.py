@@ -1,6 +1,6 @@
 """The tools whose effects go to ``state.db``: activities, tasks, triggers, schedules.
 
-Each call is checked here in full, so that the line of the turn can always be carried out.
+Each call is checked here in full, so that the outbox of the turn can always be applied.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """For each session, the number of the last line whose outbox was applied to ``state.db``.
 
-The transaction that carries out a line begins with ``apply_line``, so carrying out a line again
+The transaction that applies the outbox of a line begins with ``apply_line``, so applying it again
 changes nothing.
 """
 
@@ -14,7 +14,7 @@ from system.durable.table import Table
 
 
 class Applied(NamedTuple):
-    """A row of ``applied``: the highest ``seq`` of a session that was carried out."""
+    """A row of ``applied``: the number of the last applied line of a session."""
 
     session_id: str
     seq: int
@@ -30,9 +30,9 @@ def applied_seq(transaction: Transaction, session_id: str) -> int:
 
 
 def apply_line(transaction: Transaction, session_id: str, seq: int) -> bool:
-    """Return whether line ``seq`` is to be carried out now, and record that it was.
+    """Return whether line ``seq`` must be applied now, and record that it is applied.
 
-    False: an earlier transaction has carried it out. Raises ``RowDamaged``.
+    False: an earlier transaction has applied it. Raises ``RowDamaged``.
     """
     row = APPLIED.read(transaction, session_id)
     if row is None:

@@ -34,7 +34,7 @@ def remove_settled(transaction: Transaction) -> int:
     """Remove triggers and activities that have been settled for a day, and unused keys.
 
     Schedules and tasks that have ended are removed after a week. The line that settled a row is
-    recorded in ``applied``, so it is never carried out again. Returns the number of removed
+    recorded in ``applied``, so it is never applied again. Returns the number of removed
     rows; if the call ``may_have_left`` some, another call removes them. Damaged rows stay.
     """
     return (

@@ -62,14 +62,14 @@ class Stores:
         )  # fmt: skip
 
     async def apply_turn(self, state: StateDatabase, outbox: StateOutbox) -> bool:
-        """Carry out a durable line in one transaction; return False if that was done before.
+        """Apply the outbox of a durable line in a transaction of its own, as ``apply`` does.
 
-        Raises the errors of the database; then the next boot carries it out.
+        Raises the errors of the database; then the next boot applies it.
         """
-        return await state.run(lambda transaction: self.carry_out(transaction, outbox))
+        return await state.run(lambda transaction: self.apply(transaction, outbox))
 
-    def carry_out(self, transaction: Transaction, outbox: StateOutbox) -> bool:
-        """Carry out a durable line; return False, and change nothing, if that was done before.
+    def apply(self, transaction: Transaction, outbox: StateOutbox) -> bool:
+        """Apply the outbox of a durable line; return False if that was done before.
 
         Its trigger is settled first, so that the turn can emit a successor with the same key.
         An entry that can no longer be applied, because its session has ended or its row is
@@ -107,7 +107,7 @@ class Stores:
     def recover(
         self, transaction: Transaction, is_served: Callable[[str | None], bool]
     ) -> Recovered:
-        """Give back or end interrupted work after a crash, when all durable lines are carried out.
+        """Give back or end interrupted work after a crash, when all outboxes are applied.
 
         Claims of sessions that cannot be read stay unchanged. A second call changes nothing.
         """

@@ -1,9 +1,9 @@
 """Pass 7: apply the outboxes to ``state.db``, then give back or end interrupted work.
 
-All of it is one transaction. A root without a database gets one now if a line demands something
-of it, or if an older root has reminders, which were entries of its own logs: the specification of
-durable work demands that this pass emits all active reminders of a root of format 1. ``root.json``
-names a new database after that transaction; after a crash before that, the pass is repeated.
+All of it is one transaction. A root without a database gets one now if an outbox has an entry for
+it, or if the root is older (format 1) and its logs have active reminders: this pass emits them all
+as triggers. ``root.json`` names a new database after that transaction; after a crash before that,
+the pass is repeated.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from system.agents.agent import Agent, KnownTask
-from system.agents.carry_out import reminder_spec, state_outbox_of
+from system.agents.apply_outbox import reminder_spec, state_outbox_of
 from system.durable.applied import applied_seq, apply_line, check_applied
 from system.durable.errors import RowDamaged
 from system.durable.open_state import open_state
@@ -24,7 +24,7 @@ from system.sessions.session_problem import Problem
 
 
 def apply_outboxes(recovery: RootRecovery) -> None:
-    """Carry out the remaining lines, end the rows of ended agents, give back interrupted triggers.
+    """Apply the remaining outboxes, end the rows of ended agents, give back interrupted triggers.
 
     Raises ``StateOutdated`` if the database is older than the logs, and its other errors.
     """
@@ -76,7 +76,7 @@ def _recover(recovery: RootRecovery, stores: Stores, transaction: Transaction) -
 
 
 def _redo(recovery: RootRecovery, stores: Stores, transaction: Transaction, agent: Agent) -> None:
-    """Carry out the lines of one agent that its row in ``applied`` has not reached."""
+    """Apply the outboxes of an agent's lines that its row in ``applied`` has not reached."""
     try:
         agent.applied = applied_seq(transaction, agent.session_id)
     except RowDamaged as damaged:
@@ -94,15 +94,15 @@ def _redo(recovery: RootRecovery, stores: Stores, transaction: Transaction, agen
             return
         if turn.demands_state and seq > agent.applied:
             actions = recovery.orchestrator.durable.actions
-            stores.carry_out(transaction, state_outbox_of(actions, agent, turn, seq))
+            stores.apply(transaction, state_outbox_of(actions, agent, turn, seq))
             agent.pass_applied(seq)
-            recovery.report.carried_out += 1
+            recovery.report.applied += 1
     if recovery.root.root_id is None and (agent.history.reminders or agent.history.applied):
         _take_over(stores, transaction, agent)
 
 
 def _take_over(stores: Stores, transaction: Transaction, agent: Agent) -> None:
-    """Emit the reminders of a root that had no database, and mark the lines as carried out."""
+    """Emit the reminders of a root that had no database, and mark its lines as applied."""
     for reminder in agent.history.reminders.values():
         spec = reminder_spec(reminder, agent.session_id)
         with suppress(RowDamaged):

@@ -30,7 +30,7 @@ class RecoveryReport:
     session, each as ``provider: identity``. ``recording`` is the report of the write-ahead log
     of executions; ``incomplete`` are executions that had not ended. ``collected`` counts the
     agents whose directories were removed by this boot, and since then; ``archived_bytes`` counts
-    the bytes archived since then. ``carried_out`` counts the lines whose outbox ``state.db``
+    the bytes archived since then. ``applied`` counts the lines whose outbox ``state.db``
     did not have, ``reclaimed`` are triggers whose turns the crash had interrupted, ``resumed``
     the RESUME triggers. ``damaged_rows`` of ``state.db`` are left unchanged; ``unfed`` are
     sessions that cannot be used and for which work waits in ``state.db``.
@@ -58,7 +58,7 @@ class RecoveryReport:
     leaks: list[str] = field(default_factory=list)
     collected: int = 0
     archived_bytes: int = 0
-    carried_out: int = 0
+    applied: int = 0
     reclaimed: list[str] = field(default_factory=list)
     resumed: list[str] = field(default_factory=list)
     damaged_rows: list[str] = field(default_factory=list)

@@ -39,7 +39,7 @@ def recovery_text(report: RecoveryReport) -> Iterator[str]:
         ("sessions that never became agents, removed", len(report.orphans)),
         ("temporary files, removed", len(report.swept)),
         ("directories of agents whose end is recorded, removed", report.collected),
-        ("turns whose outbox was applied to state.db", report.carried_out),
+        ("turns whose outbox was applied to state.db", report.applied),
         ("triggers whose turns were interrupted", len(report.reclaimed)),
         ("tasks that are resumed", len(report.resumed)),
         ("executions that had not ended", len(report.incomplete)),

@@ -3,7 +3,7 @@
 The agent begins a task, and asks for activities, a trigger, a reminder and a schedule; the operator
 emits, performs and decides. Each operation on ``state.db`` and on the logs is crashed before,
 during and after it, by a kill and by a power cut that loses all that was not durable. So are the
-operations of the boots that give back claims, carry out lines, and decide about activities.
+operations of the boots that give back claims, apply outboxes, and decide about activities.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ COMMITS = {
     "an emission": "Runtime.emit",
     "a route": "Routing._route",
     "a claim": "claimed_trigger",
-    "the outbox of a line": "carry_out_turn",
+    "the outbox of a line": "apply_outbox",
     "an attempt, and its outcome": "ActivityRunner.perform",
     "the intent of a program": "ActivityCalls.perform",
     "a decision": "ActivityCalls.resolve",

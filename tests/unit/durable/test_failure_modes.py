@@ -241,11 +241,11 @@ def test_phase_4_a_turn_and_its_activities_are_durable_together(bench: Bench, cr
     bench.claim(outbox.trigger_id or "")
     bench.fail("fsync *state.db-wal #1 EIO:ext4")
     with pytest.raises(StateStopped, match="repair the disk"):
-        bench.do(bench.stores.carry_out, outbox)
+        bench.do(bench.stores.apply, outbox)
     crash(bench)
     lost = crash is Bench.cut_power
     assert statuses(bench) == (["CLAIMED"] if lost else ["DONE", "PENDING"])
-    assert bench.do(bench.stores.carry_out, outbox) is lost
+    assert bench.do(bench.stores.apply, outbox) is lost
     assert recovered(bench).to_perform == (KEY,)
     task = bench.do(TASKS.read, "t")
     assert task is not None

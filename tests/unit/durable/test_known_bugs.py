@@ -74,10 +74,10 @@ def test_c4_a_message_is_settled_with_what_its_turn_emits(bench: Bench) -> None:
     outbox = StateOutbox("s", 1, message, emitted=(next_one,))
     bench.fail("fsync *state.db-wal #1 EIO:ext4")
     with pytest.raises(StateStopped):
-        bench.do(bench.stores.carry_out, outbox)
+        bench.do(bench.stores.apply, outbox)
     bench.cut_power()
     assert (bench.row(message).status, count(bench, "triggers")) == ("CLAIMED", 1)
-    assert bench.do(bench.stores.carry_out, outbox)
+    assert bench.do(bench.stores.apply, outbox)
     restarted(bench)
     assert [bench.row(each).status for each in (message, "next")] == ["DONE", "PENDING"]
 

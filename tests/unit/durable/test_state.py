@@ -128,7 +128,7 @@ def test_time_does_not_step_back_during_a_boot(bench: Bench) -> None:
     assert bench.state.now_ns() > before + 10**14
 
 
-def test_a_line_is_carried_out_once(bench: Bench) -> None:
+def test_a_line_is_applied_once(bench: Bench) -> None:
     assert [apply(bench, seq) for seq in (3, 3, 2, 4)] == [True, False, False, True]
     assert seq_of(bench) == 4
 

@@ -38,16 +38,16 @@ def check_applied(bench: Bench, outbox: StateOutbox) -> None:
     assert read(bench, KEY).status == "INTENT"
 
 
-def test_a_line_is_carried_out_as_a_whole_and_once(bench: Bench) -> None:
+def test_a_line_is_applied_as_a_whole_and_once(bench: Bench) -> None:
     outbox = outbox_of_turn(bench)
     assert bench.world.loop.run_until_complete(bench.stores.apply_turn(bench.state, outbox))
     bench.cut_power()
     check_applied(bench, outbox)
-    assert not bench.do(bench.stores.carry_out, outbox)
+    assert not bench.do(bench.stores.apply, outbox)
     check_applied(bench, outbox)
 
 
-def test_a_line_that_the_database_has_refused_is_carried_out_by_the_next_boot(
+def test_a_line_that_the_database_has_refused_is_applied_by_the_next_boot(
     bench: Bench,
 ) -> None:
     outbox = outbox_of_turn(bench)
@@ -56,20 +56,20 @@ def test_a_line_that_the_database_has_refused_is_carried_out_by_the_next_boot(
         bench.world.loop.run_until_complete(bench.stores.apply_turn(bench.state, outbox))
     bench.kill()
     assert bench.row(outbox.trigger_id or "").status is TriggerStatus.CLAIMED
-    assert bench.do(bench.stores.carry_out, outbox)
+    assert bench.do(bench.stores.apply, outbox)
     check_applied(bench, outbox)
 
 
 def test_a_trigger_for_a_session_that_has_ended_is_dropped(bench: Bench) -> None:
     outbox = outbox_of_turn(bench)
     bench.sessions.states["s"] = SessionStatus.ENDED
-    assert bench.do(bench.stores.carry_out, outbox)
+    assert bench.do(bench.stores.apply, outbox)
     assert bench.do(Transaction.execute, "SELECT count(*) FROM triggers") == [(2,)]
 
 
 def test_a_line_with_an_empty_outbox_is_recorded_as_applied(bench: Bench) -> None:
-    assert bench.do(bench.stores.carry_out, StateOutbox("s", 1))
-    assert not bench.do(bench.stores.carry_out, StateOutbox("s", 1))
+    assert bench.do(bench.stores.apply, StateOutbox("s", 1))
+    assert not bench.do(bench.stores.apply, StateOutbox("s", 1))
 
 
 def test_a_boot_reports_what_it_has_found(bench: Bench) -> None:

@@ -247,7 +247,7 @@ def test_a_task_that_begins_again_ends_again(story: Story) -> None:
     collect(story, story.now + 10, rows_of(ended))
 
 
-def test_a_line_that_is_carried_out_after_the_clock_was_set_back_has_ended_then(
+def test_a_line_that_is_applied_after_the_clock_was_set_back_has_ended_then(
     story: Story,
 ) -> None:
     ended = story.state.checkpointed("task", "a", "DONE", 1, NOW)

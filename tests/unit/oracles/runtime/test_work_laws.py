@@ -82,7 +82,7 @@ def test_an_activity_without_such_an_outcome_is_never_removed(status: str | None
         _check_removed(None if status is None else {"status": status, "decided_by": None})
 
 
-def _check_reminder(*, is_cancelled: bool, is_carried_out: bool) -> None:
+def _check_reminder(*, is_cancelled: bool, is_applied: bool) -> None:
     """Check a reminder of the boss that ``state.db`` lacks; a later turn may have cancelled it."""
     story = team()
     calls: list[Any] = [("remind_me", {"delay_ns": 1, "payload": 0}, {"reminder_id": "r2"})]
@@ -95,16 +95,16 @@ def _check_reminder(*, is_cancelled: bool, is_carried_out: bool) -> None:
         story.turn("boss", "t5", "m9", calls=calls, cancelled=["r2"])
         snapshot = story.snapshot()
         turns = snapshot.agents[hexed("a-boss")].turns
-        applied = turns["t5" if is_carried_out else "t4"].seq
+        applied = turns["t5" if is_applied else "t4"].seq
     rows = Rows([], {}, {}, {}, {}, {}, applied={hexed("boss"): applied})
     check_lines(story.snapshot(), rows, ("r1",))
 
 
 def test_a_reminder_that_a_line_has_cancelled_may_be_removed() -> None:
-    _check_reminder(is_cancelled=True, is_carried_out=True)
+    _check_reminder(is_cancelled=True, is_applied=True)
 
 
 @pytest.mark.parametrize("is_cancelled", [True, False])
 def test_another_reminder_is_not_removed(is_cancelled: bool) -> None:
     with pytest.raises(LostAck, match="a trigger of a line is gone"):
-        _check_reminder(is_cancelled=is_cancelled, is_carried_out=False)
+        _check_reminder(is_cancelled=is_cancelled, is_applied=False)

@@ -70,7 +70,7 @@ def test_a_turn_whose_line_is_in_doubt_keeps_its_trigger_until_the_next_boot() -
     assert row(room, trigger_id).status is TriggerStatus.DONE
 
 
-def test_a_line_whose_transaction_a_crash_has_prevented_is_carried_out_by_the_boot() -> None:
+def test_a_line_whose_transaction_a_crash_has_prevented_is_applied_by_the_boot() -> None:
     room, ada = opened()
     emit(room, ada)
     injector = fail_when_asked(room, "write *state.db-wal #1 EIO")
@@ -82,9 +82,9 @@ def test_a_line_whose_transaction_a_crash_has_prevented_is_carried_out_by_the_bo
     report = room.reopen().report
     room.settle(DAY)
 
-    assert (report.carried_out, report.reclaimed) == (1, [])
+    assert (report.applied, report.reclaimed) == (1, [])
     assert (status(room, trigger_id), len(room.provider.prompts)) == (("DONE", 1), prompts)
-    assert room.reopen().report.carried_out == 0
+    assert room.reopen().report.applied == 0
 
 
 def test_a_turn_that_a_crash_interrupts_gives_its_trigger_back_counted() -> None:

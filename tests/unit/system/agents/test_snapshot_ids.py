@@ -135,5 +135,5 @@ def test_ids_are_not_moved_before_the_outboxes_of_earlier_lines_are_applied() ->
     report = room.reopen().report
     room.settle(5)
 
-    assert report.carried_out == 1
+    assert report.applied == 1
     assert room.shown() == [("reminder", "tea")]

@@ -167,7 +167,7 @@ def test_a_line_behind_a_lost_end_is_not_mistaken_for_a_line_that_a_recipient_ha
     assert room.shown() == [("text", "after the damage")]
 
 
-def test_a_line_behind_a_lost_end_is_not_mistaken_for_a_line_that_was_carried_out() -> None:
+def test_a_line_behind_a_lost_end_is_not_mistaken_for_a_line_that_was_applied() -> None:
     room, ada = opened()
     for payload in ("one", "two"):
         room.say(ada, script(("remind_me", {"delay_ns": SECOND_NS, "payload": payload})))

@@ -1,4 +1,4 @@
-"""Carrying out what turn lines demand of ``state.db``, in one transaction for each line.
+"""Applying the outboxes of turn lines to ``state.db``, in one transaction for each line.
 
 A running system and pass 7 of a recovery compute the same outbox from the same line.
 """
@@ -21,13 +21,12 @@ from system.durable.trigger import TriggerSpec
 from system.ports import Action, SideEffectClass
 
 
-async def carry_out_turn(
+async def apply_outbox(
     orchestrator: Orchestrator, agent: Agent, turn: TurnComplete, seq: int
 ) -> None:
-    """Carry out the outbox of the durable line ``seq`` of an agent, then perform its activities.
+    """Apply the outbox of the durable line ``seq`` of an agent, then perform its activities.
 
-    If the disk refuses, the outbox waits in memory, and the next boot carries it out at the
-    latest.
+    If the disk refuses, the outbox waits in memory, and the next boot applies it at the latest.
     """
     durable = orchestrator.durable
     outbox = state_outbox_of(durable.actions, agent, turn, seq)
@@ -37,14 +36,14 @@ async def carry_out_turn(
             # The reminder never comes, even if the disk refuses to record that.
             durable.stores.queue.remove(reminder_id)
 
-    def carry_out(transaction: Transaction) -> None:
+    def apply(transaction: Transaction) -> None:
         assert durable.stores is not None
-        durable.stores.carry_out(transaction, outbox)
+        durable.stores.apply(transaction, outbox)
         transaction.after_commit(lambda: agent.pass_applied(seq))
         keys = [intent.key for intent in outbox.intents]
         transaction.after_commit(lambda: orchestrator.activities.begin(keys))
 
-    await durable.settle(carry_out)
+    await durable.settle(apply)
 
 
 async def end_durable_work(orchestrator: Orchestrator, agent: Agent) -> None:
