@@ -28,6 +28,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from faults.fault_plan import FaultPlan
 from oracles.marks import KILLED, POWER_CUT_LOST, TORN, Marks
 from powercut.fuzz.action import DISTURBANCES, ActionKind
 from powercut.fuzz.fault_families import DAMAGE, FaultFamily
@@ -237,7 +238,23 @@ def check_target(reference: str, make_target: MakeTarget) -> AnyTarget:
     if not actions:
         raise HarnessError(f"{reference} has no actions: its actions() returns none of them")
     _check_actions(reference, actions)
+    _check_faults(reference, target)
     return target
+
+
+def _check_faults(reference: str, target: AnyTarget) -> None:
+    """Raise ``HarnessError`` for unknown fault families, and for malformed fault rules."""
+    unknown = [name for name in target.families_left_out if name not in set(FaultFamily)]
+    if unknown:
+        raise HarnessError(
+            f"{reference} leaves out the fault family {unknown[0]!r}; known are "
+            f"{', '.join(FaultFamily)}"
+        )
+    try:
+        for rule in target.fault_rules:
+            FaultPlan.parse(rule)
+    except HarnessError as mistake:
+        raise HarnessError(f"{reference} has wrong fault_rules: {mistake}") from mistake
 
 
 def _check_actions(reference: str, actions: Sequence[ActionKind]) -> None:

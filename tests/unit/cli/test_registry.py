@@ -64,6 +64,12 @@ class NamedAsTheHarness(Good):
     def actions(self):
         return [ActionKind("crash_and_recover", 1, str)]
 
+class UnknownFamily(Good):
+    families_left_out = {"clok": "it reads no clock"}
+
+class WrongRule(Good):
+    fault_rules = ["write * #1 EWHAT"]
+
 class WithoutRecovery(DiskTarget):
     def actions(self):
         return []
@@ -136,6 +142,8 @@ def test_project_without_entries_is_shown_an_example(command: str, kind: str, ex
         ("Weightless", "has the action 'put' of weight 0; a weight is a whole number from 1"),
         ("Twins", "has two actions with the name 'put'; give each its own"),
         ("NamedAsTheHarness", "has an action with the name 'crash_and_recover', which is one of "),
+        ("UnknownFamily", "leaves out the fault family 'clok'; known are "),
+        ("WrongRule", "has wrong fault_rules: 'EWHAT' in a fault rule"),
         ("WithoutRecovery", "raises TypeError when the target is made: Can't instantiate abstract"),
         ("no_target", "returns 7, which does not derive from powercut.Target"),
         ("number", "is not callable: 7"),
