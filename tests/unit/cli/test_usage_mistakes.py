@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,8 @@ save = "tests.unit.explorer.workloads:save_twice"
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    # Commands extend it by this folder, and some tests write modules with standard names.
+    monkeypatch.setattr("sys.path", [*sys.path])
     Path("pyproject.toml").write_text(PROJECT, encoding="ascii")
     return tmp_path
 
