@@ -1,8 +1,8 @@
 """Collection: the files of an agent that has ended are replaced by a row in ``state.db``.
 
-The lines of an agent may be needed as long as another log can demand a line in its log. So an agent
-is collected when the watermark of every log has passed the lines that name it. The archive is
-durable before the row, and the row before a file is removed. So the directory of an agent that
+The lines of an agent may be needed as long as another log may have an outbox entry for its log. So
+an agent is collected when the watermark of every log has passed the lines that name it. The archive
+is durable before the row, and the row before a file is removed. So the directory of an agent that
 has a row is garbage, which the next boot removes.
 """
 
@@ -176,7 +176,7 @@ class Collector:
     def _collectable(self) -> list[Agent]:
         orchestrator = self._orchestrator
         if orchestrator.unserved or orchestrator.lost or orchestrator.durable.is_behind:
-            # A log that could not be read may demand any of them, and so may work that waits.
+            # A log that could not be read may name any of them, and so may work that waits.
             return []
         now_ns = orchestrator.host.clock.wall_ns()
         named = set(self._named())

@@ -124,7 +124,7 @@ reminders_of_the_turn_do_not_start = Mutant(
     (
         SourcePatch(
             "system.agents.dispatcher",
-            "if turn.demands_state:",
+            "if turn.has_state_entries:",
             "if turn.trigger_id is not None:",
         ),
     ),

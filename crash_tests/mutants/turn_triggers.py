@@ -14,8 +14,8 @@ durable_outboxes_are_not_applied = Mutant(
     (
         SourcePatch(
             "system.recovery.apply_outboxes",
-            "if turn.demands_state and seq > agent.applied:",
-            "if turn.demands_state and seq > agent.applied < 0:",
+            "if turn.has_state_entries and seq > agent.applied:",
+            "if turn.has_state_entries and seq > agent.applied < 0:",
         ),
     ),
 )

@@ -165,8 +165,8 @@ class TurnRecord(NamedTuple):
     unscheduled: tuple[str, ...] = ()
 
     @property
-    def demands_state(self) -> bool:
-        """Whether the line demands anything of ``state.db``."""
+    def has_state_entries(self) -> bool:
+        """Whether the outbox of the line has entries for ``state.db``."""
         return bool(
             self.trigger_id or self.reminders or self.cancelled or self.activities or self.tasks
             or self.emitted or self.scheduled or self.unscheduled

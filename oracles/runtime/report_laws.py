@@ -18,7 +18,7 @@ from oracles.runtime.session_state import SessionState
 from oracles.violation import InvalidState, TornRecord
 
 _LATER: Final = ("system", "activity")
-"""The kinds of messages that a recovery writes after those that outboxes demand."""
+"""The kinds of messages that a recovery writes after it has dispatched the outboxes."""
 _TEMPORARY: Final = re.compile(r".+\.tmp\.[0-9a-f]{8}")
 
 
@@ -160,7 +160,7 @@ def _redone(found: RootSnapshot, unchanged: Sequence[SessionState]) -> list[str]
 
 
 def _unchanged(found: RootSnapshot, recovered: RootSnapshot) -> list[SessionState]:
-    """Return the logs to which only redone outbox lines and recovery notices were appended.
+    """Return the logs to which only redone outbox entries and recovery notices were appended.
 
     A recovery also appends the rest of a pending entry, and the line end of a complete line.
     """

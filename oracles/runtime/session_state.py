@@ -12,6 +12,7 @@ from copy import copy
 from itertools import islice
 from typing import Any, Final
 
+from oracles.runtime.committed_effects import add_effects
 from oracles.runtime.gate_state import GateState
 from oracles.runtime.log_reader import LogLine, ParsedLog
 from oracles.runtime.log_records import (
@@ -30,7 +31,6 @@ from oracles.runtime.log_records import (
     turn_of,
 )
 from oracles.runtime.snapshot_laws import check_snapshot, given_up_turns
-from oracles.runtime.turn_demands import add_demands
 from oracles.runtime.violations import (
     DuplicateCompletion,
     DuplicateDelivery,
@@ -305,7 +305,7 @@ class SessionState:
         self.gate.commit(turn)
         self.turns[turn_id] = turn
         self.open_starts.pop(turn_id, None)
-        add_demands(self, turn)
+        add_effects(self, turn)
         if turn.terminate:
             self._end("completed", turn.returned)
         elif turn.returned:

@@ -37,7 +37,7 @@ class _Emit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Demand:
+class _TurnEmit:
     """A trigger that a line has emitted, at ``due_ns``, for the agent of that line."""
 
     state: SessionState
@@ -93,8 +93,8 @@ class ShadowTriggers:
     def check(self, snapshot: RootSnapshot, rows: Rows, now_ns: int) -> None:
         """Check a snapshot that is not older than ``rows``; ``now_ns`` is the latest time."""
         self._keys.update((row["id"], row["dedup_key"] or "") for row in rows.triggers)
-        demands = dict(_demands(snapshot))
-        settled = self._settled(snapshot, demands, now_ns)
+        emitted = dict(_emitted_by_turns(snapshot))
+        settled = self._settled(snapshot, emitted, now_ns)
         self._done.update(row["id"] for row in rows.triggers if row["status"] == "DONE")
         self.stopped_keys.update(
             row["dedup_key"] or "" for row in rows.triggers if _was_stopped(row)
@@ -108,7 +108,7 @@ class ShadowTriggers:
                 raise Resurrected("emit was refused, and the trigger exists", id=trigger_id)
         for row in rows.triggers:
             prefix = (row["dedup_key"] or "").partition(":")[0]
-            is_known = row["id"] in self._emits or row["id"] in demands or prefix in _OWN
+            is_known = row["id"] in self._emits or row["id"] in emitted or prefix in _OWN
             if not (is_known or snapshot.excused):
                 raise Phantom("a trigger exists that was never emitted", actual=row)
 
@@ -166,7 +166,7 @@ class ShadowTriggers:
                 return False
 
     def _settled(
-        self, snapshot: RootSnapshot, demands: Mapping[str, _Demand], now_ns: int
+        self, snapshot: RootSnapshot, emitted: Mapping[str, _TurnEmit], now_ns: int
     ) -> set[str]:
         """Return the triggers that durable lines name, each of which is checked."""
         settled: set[str] = set()
@@ -183,17 +183,17 @@ class ShadowTriggers:
                     if key in occurrences:
                         raise Duplicated("an occurrence of a schedule was run twice", key=key)
                     occurrences.add(key)
-                self._check_turn(state, turn, turn.trigger_id, demands.get(turn.trigger_id), now_ns)
+                self._check_turn(state, turn, turn.trigger_id, emitted.get(turn.trigger_id), now_ns)
         return settled
 
     def _check_turn(
-        self, state: SessionState, turn: TurnRecord, trigger_id: str, demand: _Demand | None,
+        self, state: SessionState, turn: TurnRecord, trigger_id: str, by_turn: _TurnEmit | None,
         now_ns: int,
     ) -> None:  # fmt: skip
         emit, shown = self._emits.get(trigger_id), _first_shown(turn)
-        if demand is not None:
-            session_id: str | None = demand.state.session_id
-            payload, due_ns = demand.payload, demand.due_ns
+        if by_turn is not None:
+            session_id: str | None = by_turn.state.session_id
+            payload, due_ns = by_turn.payload, by_turn.due_ns
         elif emit is not None:
             session_id, payload, due_ns = emit.session_id, emit.payload, 0
             due_ns = round(emit.fire_at * SECOND_NS)
@@ -212,7 +212,7 @@ class ShadowTriggers:
             raise EarlyTrigger("a trigger was run before its time", id=trigger_id, now_ns=now_ns)
         if shown is None or turn.start is None:
             return
-        is_reminder = demand is not None and demand.is_reminder
+        is_reminder = by_turn is not None and by_turn.is_reminder
         actual = (
             shown["message_id"], shown["sender"], shown["kind"],
             shown["payload"] if is_reminder else shown["payload"]["payload"],
@@ -230,16 +230,17 @@ def _first_shown(turn: TurnRecord) -> Any:
     return None if turn.start is None else json.loads(turn.start.prompt)[0]
 
 
-def _demands(snapshot: RootSnapshot) -> Iterator[tuple[str, _Demand]]:
+def _emitted_by_turns(snapshot: RootSnapshot) -> Iterator[tuple[str, _TurnEmit]]:
     """Yield the triggers that lines have emitted, by their ids."""
     for state in snapshot.agents.values():
         for turn in state.turns.values():
             for reminder in turn.reminders:
-                demand = _Demand(state, reminder.payload, reminder.due_ns, is_reminder=True)
-                yield reminder.reminder_id, demand
+                emit = _TurnEmit(state, reminder.payload, reminder.due_ns, is_reminder=True)
+                yield reminder.reminder_id, emit
             for emitted in turn.emitted:
                 due_ns = round(emitted.fire_at * SECOND_NS)
-                yield emitted.trigger_id, _Demand(state, emitted.payload, due_ns, is_reminder=False)
+                emit = _TurnEmit(state, emitted.payload, due_ns, is_reminder=False)
+                yield emitted.trigger_id, emit
 
 
 def _was_stopped(row: Row) -> bool:

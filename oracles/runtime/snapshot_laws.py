@@ -53,7 +53,7 @@ class StateBefore(Protocol):
 def check_snapshot(state: StateBefore, data: Mapping[str, Any]) -> set[str]:
     """Compare the data of a snapshot with the state of the lines before it.
 
-    Ids that no line can demand again may be missing; those of the operator only if ``known_ids``
+    Ids of entries that are dispatched may be missing; those of the operator only if ``known_ids``
     says that the database has them. Returns the sessions of children that are missing; they must
     have been collected.
     """
@@ -106,7 +106,7 @@ def _members(state: StateBefore) -> dict[str, Any]:
             turn.seq
             for turn in state.turns.values()
             if turn.seq > state.dispatched
-            and (turn.outbox or turn.spawned or turn.controls or turn.demands_state)
+            and (turn.outbox or turn.spawned or turn.controls or turn.has_state_entries)
         ],
         "dispatched": state.dispatched,
     }  # fmt: skip

@@ -39,7 +39,7 @@ class ToolCallLike(Protocol):
 
 
 class WorkEffects:
-    """The parts of a line that the accepted ``calls`` of its turn demand, by their names."""
+    """The parts that a line must have because of the accepted ``calls`` of its turn, by name."""
 
     def __init__(
         self, state: SessionState, turn: TurnRecord, calls: Iterable[ToolCallLike]

@@ -41,7 +41,7 @@ def check_lines(
         if state.session_id in snapshot.collected:
             continue
         applied = rows.applied.get(state.session_id, 0)
-        turns = [turn for turn in state.turns.values() if turn.demands_state]
+        turns = [turn for turn in state.turns.values() if turn.has_state_entries]
         gone = {*ended, *handled, *_settled_by(turns, applied)}
         _check_tasks(state, turns, applied, rows, stopped_keys)
         _check_activities(state, turns, applied, rows, ended)
@@ -63,7 +63,7 @@ def _settled_by(turns: list[TurnRecord], applied: int) -> Iterator[str]:
 def check_recovered(snapshot: RootSnapshot, rows: Rows) -> None:
     """Check the first snapshot after a recovery, before any turn runs."""
     for state in snapshot.judged:
-        last = max((turn.seq for turn in state.turns.values() if turn.demands_state), default=0)
+        last = max((turn.seq for turn in state.turns.values() if turn.has_state_entries), default=0)
         if state.session_id not in snapshot.collected:
             applied = rows.applied.get(state.session_id, 0)
             if applied < last:

@@ -1,8 +1,8 @@
 """The durable part of one agent: its event log and its session record.
 
 Every line of the agent's log is written here, one append after the other, and applied to the
-agent's history after that. Lines that the outboxes of other logs demand wait in a queue. All
-waiting lines are written with one barrier; if the disk refuses them, they stay in the queue.
+agent's history after that. Outbox entries of other agents for this log wait in a queue. All of
+them are written with one barrier; if the disk refuses them, they stay in the queue.
 """
 
 from __future__ import annotations

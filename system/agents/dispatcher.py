@@ -1,6 +1,6 @@
-"""Dispatch: writing the lines that the outboxes of committed turns demand in other logs.
+"""Dispatch: writing the outbox entries of committed turns to other logs.
 
-An outbox entry becomes a line in the recipient's log, with an id that occurs once in that log. So
+An entry becomes a line in the recipient's log, with an id that occurs once in that log. So
 dispatching it again, after a crash, changes nothing. A running system and recovery execute the
 same code.
 """
@@ -31,7 +31,7 @@ SNAPSHOT_LINES: Final = 512
 
 
 class Dispatcher:
-    """Queues the lines that outboxes demand, then writes them: ``enqueue_…``, ``dispatch``."""
+    """Queues the entries of outboxes as lines, then writes them: ``enqueue_…``, ``dispatch``."""
 
     def __init__(self, orchestrator: Orchestrator, snapshot_lines: int = SNAPSHOT_LINES) -> None:
         self.orchestrator = orchestrator
@@ -42,7 +42,7 @@ class Dispatcher:
 
     async def dispatch_turn(self, agent: Agent, turn: TurnComplete) -> None:
         """Dispatch the outbox of a turn of ``agent``."""
-        if turn.demands_state:
+        if turn.has_state_entries:
             # Turns of one agent follow one another, so this is its last one.
             seq = max(agent.history.outbox)
             await apply_outbox(self.orchestrator, agent, turn, seq)
@@ -86,13 +86,14 @@ class Dispatcher:
     # -- the watermark -------------------------------------------------------------------
 
     def pass_dispatched(self, agent: Agent) -> None:
-        """Move the agent's watermark past the lines whose outbox is dispatched."""
+        """Move the agent's watermark to just before the first line that is not dispatched."""
         history = agent.history
         history.drop_dispatched()
         undispatched = [
             seq
             for seq, turn in history.outbox.items()
-            if not self._is_dispatched(turn.outbox) or (turn.demands_state and seq > agent.applied)
+            if not self._is_dispatched(turn.outbox)
+            or (turn.has_state_entries and seq > agent.applied)
         ]
         undispatched += [
             lost.seq for lost in history.unreachable.values() if not self._is_answered(lost.message)
@@ -100,7 +101,7 @@ class Dispatcher:
         agent.log.dispatched = min(undispatched) - 1 if undispatched else history.seq
 
     def _is_dispatched(self, outbox: Outbox) -> bool:
-        """Whether the logs of other agents have all lines that an outbox demands."""
+        """Whether the logs of other agents have all entries of an outbox."""
         return (
             not outbox.foreign
             and all(self._has_arrived(message) for message in outbox.messages)
@@ -147,7 +148,7 @@ class Dispatcher:
             self._due[agent.agent_id] = agent
 
     def enqueue_outbox(self, agent: Agent, outbox: Outbox) -> None:
-        """Queue the lines that the outbox of a turn of ``agent`` demands."""
+        """Queue the entries that a turn of ``agent`` has for other logs."""
         assert not outbox.foreign
         for spawn in outbox.spawned:
             self._enqueue_child(agent, spawn)
@@ -157,10 +158,10 @@ class Dispatcher:
             self._enqueue_message(message)
 
     def redo_outbox(self, agent: Agent, outbox: Outbox, seq: int) -> None:
-        """Queue the missing lines that the outbox of line ``seq`` demands.
+        """Queue those entries of the outbox of line ``seq`` that are missing in other logs.
 
-        Up to line ``dispatched``, all demanded lines were written once. So nothing is
-        created again, and only lines that were lost to damage in an existing log are queued.
+        All entries up to line ``dispatched`` were written once. So of these no agent is created
+        again, and a line is queued only if damage to an existing log may have removed it.
         """
         was_dispatched = seq <= agent.history.dispatched
         self.enqueue_outbox(
@@ -168,7 +169,7 @@ class Dispatcher:
         )
 
     def _lost(self, outbox: Outbox, session_id: str, seq: int) -> Outbox:
-        """Return the outbox entries of line ``seq`` of a session whose lines may be lost."""
+        """Return the entries of line ``seq`` of a session that the other logs may have lost."""
         return Outbox(
             tuple(
                 [each for each in outbox.messages if self._misses(each.recipient, session_id, seq)]
@@ -180,7 +181,7 @@ class Dispatcher:
         )
 
     def _misses(self, agent_id: str, session_id: str, seq: int) -> bool:
-        """Whether a living agent may lack a line that line ``seq`` of a session demands."""
+        """Whether the log of a living agent may lack an entry of line ``seq`` of a session."""
         agent = self.agents.get(agent_id)
         return (
             agent is not None

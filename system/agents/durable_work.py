@@ -1,9 +1,9 @@
 """The durable work of a runtime: ``state.db``, its stores, and a queue of work that waits.
 
 A root has no database until it is first needed: for a trigger, a reminder, a schedule, a task, an
-activity, the row of a collected agent, or the ids that a snapshot omits. Work that a durable line
-demands must not be lost when the disk is full, so it waits in a queue, which is written in order,
-in one transaction.
+activity, the row of a collected agent, or the ids that a snapshot omits. The outbox
+of a durable line must not be lost when the disk is full, so it waits in a queue, which is applied
+in order, in one transaction.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class History:
     """The state of one session.
 
     ``enqueued`` are the ids of the messages that the session received, including those of the
-    operator (``from_user``). A snapshot omits ids that no line can demand again, and ids that
+    operator (``from_user``). A snapshot omits the ids of entries that are dispatched, and ids that
     ``state.db`` has: then ``has_known_ids`` is set. ``pending`` are the messages to be presented,
     in order, ``presentations`` the number of times that each was presented. ``senders`` are the
     agents that have sent it anything but a reply of the runtime. ``sources`` are the agents of
@@ -45,11 +45,11 @@ class History:
     number of the line up to which its outboxes have all arrived here. ``open_turns`` have a
     ``turn.start`` and no end. ``exchanges`` are the completed turns since the last snapshot.
     ``seq`` is the number of the last line. ``dispatched`` is the watermark according to the log;
-    ``applied`` is the last line up to it with an outbox for ``state.db``. ``outbox`` are the
-    turns with outbox entries, by the number of their line, and ``unreachable`` the messages whose
-    senders get an error; ``drop_dispatched`` removes from both. ``children`` are all spawned
-    children by session id; ``completed_children`` are the agents whose response has arrived.
-    ``ended`` is empty until the agent ends. ``ignored`` counts lines of unknown events;
+    ``applied`` is the last line up to it with entries for ``state.db``. ``outbox`` are the turns
+    with entries, by the number of their line, and ``unreachable`` the messages whose senders get
+    an error; ``drop_dispatched`` removes the dispatched ones from both. ``children`` are all
+    spawned children by session id; ``completed_children`` are the agents whose response has
+    arrived. ``ended`` is empty until the agent ends. ``ignored`` counts lines of unknown events;
     ``last_ts`` is the time of the last line.
     """
 
@@ -120,7 +120,7 @@ class History:
         begun = self.open_turns.pop(turn.turn_id, None)
         self.seq, self.last_ts, self.retry_of = seq, ts, None
         self.dispatched = max(self.dispatched, turn.dispatched)
-        if turn.outbox != EMPTY_OUTBOX or turn.demands_state:
+        if turn.outbox != EMPTY_OUTBOX or turn.has_state_entries:
             self.outbox[seq] = turn
             self.children.update((spawn.session_id, spawn) for spawn in turn.outbox.spawned)
         self.turn_count += 1
@@ -156,7 +156,7 @@ class History:
     def drop_dispatched(self) -> None:
         """Remove the outboxes of the lines up to ``dispatched``."""
         for seq in [seq for seq in self.outbox if seq <= self.dispatched]:
-            if self.outbox.pop(seq).demands_state:
+            if self.outbox.pop(seq).has_state_entries:
                 self.applied = max(self.applied, seq)
         for key in [key for key, lost in self.unreachable.items() if lost.seq <= self.dispatched]:
             del self.unreachable[key]
@@ -209,7 +209,7 @@ class History:
         self._take_outbox(data)
 
     def _take_outbox(self, data: JsonObject) -> None:
-        """Take over the outbox of a snapshot, and the watermarks of other logs."""
+        """Take over the outboxes of a snapshot, and the watermarks of other logs."""
         children = [Spawn.from_data(spawn) for spawn in objects(data["children"])]
         self.children = {spawn.session_id: spawn for spawn in children}
         self.completed_children = set(strings(data["completed_children"]))

@@ -1,4 +1,4 @@
-"""The outbox of a turn: the lines that the committed turn demands in other logs.
+"""The outbox of a turn, for other logs; ``apply_outbox.py`` has the part for ``state.db``.
 
 ``dispatcher.py`` dispatches it. Messages, children and controls have ids, so that dispatching
 them again, after a crash, changes nothing.

@@ -99,7 +99,7 @@ class OpenTurn:
 
 
 class Unreachable(NamedTuple):
-    """A message that will never be presented; line ``seq`` records that, and demands an error."""
+    """A message that is never presented; line ``seq`` says so, and the sender gets an error."""
 
     message: Message
     reason: str
@@ -131,8 +131,8 @@ def optional_text(value: Json) -> str | None:
 
 
 def last_applied(outbox: Mapping[int, TurnComplete], dispatched: int) -> int:
-    """Return the last line up to ``dispatched`` that demands anything of ``state.db``, or 0."""
-    durable = [seq for seq, turn in outbox.items() if turn.demands_state]
+    """Return the last line up to ``dispatched`` with entries for ``state.db``, or 0."""
+    durable = [seq for seq, turn in outbox.items() if turn.has_state_entries]
     return max((seq for seq in durable if seq <= dispatched), default=0)
 
 

@@ -16,10 +16,10 @@ def snapshot_data(
 ) -> JsonObject:  # fmt: skip
     """Return the data of ``log.snapshot``: the state of a session without the exchanges.
 
-    ``ids`` and ``controls`` are the ids of lines that may be demanded again. ``dispatched_of``
-    has a line number for each session: everything that the lines of that session up to this
-    number demand is in this log, whether the ids are kept or not. ``known_ids`` are the ids in
-    ``state.db``.
+    ``ids`` and ``controls`` are the ids of entries that may be dispatched again.
+    ``dispatched_of`` has a line number for each session: the entries that the lines of that
+    session up to this number have for this log are in it, whether the ids are kept or not.
+    ``known_ids`` are the ids in ``state.db``.
     """
     assert not history.ended, "an agent that has ended writes no segment"
     due = [key for key in history.subscriptions if f"{key}.notice" not in history.enqueued]

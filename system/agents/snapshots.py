@@ -1,6 +1,6 @@
 """Snapshots: a long log begins a new segment, between two turns of its agent.
 
-A snapshot keeps the ids of the lines that another log may still demand, and for each sender the
+A snapshot keeps the ids of the entries that may be dispatched again, and for each sender the
 number of the line up to which its outboxes have all arrived. Before that, ids that only the
 operator can use again are moved to ``state.db``.
 """
@@ -96,12 +96,12 @@ class Snapshots:
     def _snapshot_of(self, agent: Agent, known: AbstractSet[str]) -> JsonObject:
         history, orchestrator = agent.history, self._orchestrator
         if orchestrator.unserved or orchestrator.lost:
-            # A log that could not be read may demand any id.
+            # A log that could not be read may have an entry with any id.
             return snapshot_data(
                 history, history.enqueued, history.controls, history.dispatched_of, known
             )
-        demanded = set(self._demanded_of(agent))
-        ids = history.enqueued & demanded
+        repeatable = set(self._repeatable_ids(agent))
+        ids = history.enqueued & repeatable
         if agent.agent_id == USER:
             ids |= history.enqueued - known
         marks = {
@@ -109,10 +109,10 @@ class Snapshots:
             for source in orchestrator.agents.values()
             if source.agent_id in history.sources or source.session_id in history.dispatched_of
         }
-        return snapshot_data(history, ids, history.controls & demanded, marks, known)
+        return snapshot_data(history, ids, history.controls & repeatable, marks, known)
 
-    def _demanded_of(self, agent: Agent) -> Iterator[str]:
-        """Yield the ids of lines in the agent's log that a log may demand at the next boot."""
+    def _repeatable_ids(self, agent: Agent) -> Iterator[str]:
+        """Yield the ids of entries for the agent's log that the next boot may dispatch again."""
         for source in self._orchestrator.agents.values():
             for turn in source.history.outbox.values():
                 outbox = turn.outbox

@@ -43,9 +43,10 @@ class TurnComplete:
 
     ``identity`` is the provider's name for the conversation; ``returned`` are messages that
     were pending, and not presented, when the turn ended the agent. ``dispatched`` is the
-    watermark at the commit: the outboxes of this log's lines up to that number were dispatched.
-    ``trigger_id`` is the trigger that the turn has handled, and so settles; ``work`` are its
-    other demands on ``state.db``. ``demands_state``: it demands anything of ``state.db``.
+    watermark at the commit: the outboxes of all lines of this log up to that number were
+    dispatched. ``trigger_id`` is the trigger that the turn has handled, and so settles; ``work``
+    are its other changes of ``state.db``, apart from reminders. ``has_state_entries``: its outbox
+    has entries for ``state.db``.
     """
 
     turn_id: str
@@ -66,13 +67,13 @@ class TurnComplete:
     trigger_id: str | None = None
     work: TurnWork = NO_WORK
 
-    demands_state: bool = field(init=False, default=False)
+    has_state_entries: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
-        """Compute ``demands_state``, which is False for most lines."""
-        demanding = self.reminders or self.cancelled or self.work is not NO_WORK
-        if demanding or self.trigger_id is not None:
-            object.__setattr__(self, "demands_state", True)
+        """Compute ``has_state_entries``, which is False for most lines."""
+        has_changes = self.reminders or self.cancelled or self.work is not NO_WORK
+        if has_changes or self.trigger_id is not None:
+            object.__setattr__(self, "has_state_entries", True)
 
     def data(self) -> JsonObject:
         """Return the data of the line."""
@@ -108,7 +109,7 @@ class TurnComplete:
     def from_data(cls, data: JsonObject) -> TurnComplete:
         """Decode the result of ``data``; raise ``KeyError`` or ``ValueError`` for other data.
 
-        An outbox of another version raises no error: ``outbox.foreign`` describes them.
+        An outbox of another version raises no error: ``outbox.foreign`` describes it.
         """
         provider, metadata, trigger_id = data["provider"], data.get("metadata"), data["trigger_id"]
         by = provider if isinstance(provider, dict) else {}
@@ -141,7 +142,7 @@ class TurnDraft:
     """The effects of a turn that is under way; ``completion`` is the result of ``complete``.
 
     ``presented`` are the ids of the messages shown so far. ``spawned`` is by agent id.
-    ``trigger_id`` is the trigger that the turn handles. ``work`` are its other demands on
+    ``trigger_id`` is the trigger that the turn handles. ``work`` are its other changes of
     ``state.db``, None if it has called no tool for these.
     """
 

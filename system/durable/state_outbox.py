@@ -1,4 +1,4 @@
-"""The outbox of one turn line for ``state.db``."""
+"""The outbox of a turn, for ``state.db``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from system.durable.trigger import TriggerSpec
 
 @dataclass(frozen=True, slots=True)
 class StateOutbox:
-    """The changes of ``state.db`` that the line ``seq`` of a session demands.
+    """The outbox entries for ``state.db`` that the line ``seq`` of a session has.
 
     ``trigger_id`` is the trigger that the turn has handled. ``emitted`` are new triggers with
     their ids, which were created in the turn; ``superseded`` are the ids of cancelled triggers.

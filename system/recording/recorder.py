@@ -207,7 +207,7 @@ class Recorder:
         with suppress(OSError, StorageError):
             self._backend.prepare()
         log_record = execution.final_event(final_response)
-        log_records = execution.whole_log_records(log_record)
+        log_records = execution.log_records_with(log_record)
         # A refused response is kept in memory until the next checkpoint writes the record.
         with suppress(OSError, StorageError):
             self._append(execution, log_record)
@@ -232,7 +232,7 @@ class Recorder:
         self._backend.prepare()
         log_record = execution.final_event(final_response)
         # If the parts of a long execution cannot be read, this raises before anything is recorded.
-        log_records = execution.whole_log_records(log_record)
+        log_records = execution.log_records_with(log_record)
         await self._end(execution, log_record)
         return execution.record(log_records)
 

@@ -47,7 +47,7 @@ def _needs_state(agent: Agent) -> bool:
     return bool(
         history.reminders
         or history.applied
-        or any(turn.demands_state for turn in history.outbox.values())
+        or any(turn.has_state_entries for turn in history.outbox.values())
     )
 
 
@@ -92,7 +92,7 @@ def _redo(recovery: RootRecovery, stores: Stores, transaction: Transaction, agen
     for seq, turn in sorted(agent.history.outbox.items()):
         if turn.outbox.foreign:
             return
-        if turn.demands_state and seq > agent.applied:
+        if turn.has_state_entries and seq > agent.applied:
             actions = recovery.orchestrator.durable.actions
             stores.apply(transaction, state_outbox_of(actions, agent, turn, seq))
             agent.pass_applied(seq)

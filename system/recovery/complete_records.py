@@ -1,6 +1,6 @@
 """The part of pass 6 that concerns recording: a record for every committed turn.
 
-The line of a turn demands the final response of its execution. Executions of sessions that
+The line of a turn has the final response of its execution. Executions of sessions that
 cannot be read in this lifetime stay open, because their lines cannot be read either.
 """
 

@@ -24,7 +24,7 @@ class RecoveryReport:
     ``swept`` are temporary files that were removed. ``fallbacks`` are sessions whose newest
     snapshot was damaged, so that the segment before it was read. ``suspended`` are sessions
     whose record had the state ACTIVE. ``ended`` are agents whose interrupted end was finished.
-    ``redone`` counts the missing lines that outboxes demanded in other logs, ``undispatched``
+    ``redone`` counts the outbox entries that were missing in other logs, ``undispatched``
     those of them that the disk has refused so far. ``lost_turns`` are the turns that a crash
     interrupted, by agent. ``leaks`` are conversations that a provider keeps for no known
     session, each as ``provider: identity``. ``recording`` is the report of the write-ahead log

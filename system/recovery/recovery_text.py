@@ -29,7 +29,7 @@ def recovery_text(report: RecoveryReport) -> Iterator[str]:
         f"lines={report.lines}"
     )
     counted = (
-        ("outbox lines that were missing in other logs", report.redone),
+        ("outbox entries that were missing in other logs", report.redone),
         ("of them refused by the disk so far", report.undispatched),
         ("conversations that had been open, suspended", len(report.suspended)),
         ("turns that were under way, to be run again", sum(map(len, report.lost_turns.values()))),

@@ -292,7 +292,7 @@ class Execution:
         builder.reason = self.reason
         return builder.record()
 
-    def whole_log_records(self, last: LogRecord | StoredLogRecord) -> list[LogRecord]:
+    def log_records_with(self, last: LogRecord | StoredLogRecord) -> list[LogRecord]:
         """Return all log records, followed by ``last``, in memory; raises as ``record``."""
         final = last.whole() if isinstance(last, StoredLogRecord) else last
         return [*self.log_records.now().all(), final]

@@ -1,4 +1,4 @@
-"""Reports: demanded by what stops, kept until their log has them, and never twice."""
+"""Reports: written when work stops, kept until their log has them, and never written twice."""
 
 from __future__ import annotations
 

@@ -298,7 +298,7 @@ def test_everything_that_a_recovery_put_right_is_in_its_words() -> None:
 
     assert list(recovery_text(report)) == [
         "recovered epoch=2 sessions=1 living=1 lines=5",
-        "  outbox lines that were missing in other logs: 3",
+        "  outbox entries that were missing in other logs: 3",
         "  of them refused by the disk so far: 2",
         "  conversations that had been open, suspended: 1",
         "  turns that were under way, to be run again: 3",

@@ -1,4 +1,4 @@
-"""The laws of lines and the rows of ``state.db`` that they demand."""
+"""The laws of ``state.db``, compared with the lines whose outboxes it has applied."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def opened() -> tuple[Room, str]:
     return room, room.create("Ada")
 
 
-def outbox_lines(message_id: str) -> QueuedLine:
+def queued_line(message_id: str) -> QueuedLine:
     return QueuedLine(message_id, event.MESSAGE_ENQUEUED, message(message_id, BOB, ADA))
 
 
@@ -33,10 +33,10 @@ def test_an_agent_that_is_known_only_by_its_id_is_called_by_it(room: Room) -> No
     agent.log.close()
 
 
-def test_all_lines_of_the_outbox_share_one_barrier() -> None:
+def test_all_lines_of_the_queue_share_one_barrier() -> None:
     room, ada = opened()
     agent = room.agent(ada)
-    agent.log.queue = {key: outbox_lines(key) for key in ("m1", "m2", "m3")}
+    agent.log.queue = {key: queued_line(key) for key in ("m1", "m2", "m3")}
     room.files.calls.clear()
 
     room.run(agent.log.write_queue())
@@ -51,10 +51,10 @@ def test_a_line_that_is_enqueued_during_an_append_waits_for_the_next_one() -> No
     agent = room.agent(ada)
 
     async def both() -> None:
-        agent.log.queue["m1"] = outbox_lines("m1")
+        agent.log.queue["m1"] = queued_line("m1")
         first = asyncio.ensure_future(agent.log.write_queue())
         await asyncio.sleep(0)
-        agent.log.queue["m2"] = outbox_lines("m2")
+        agent.log.queue["m2"] = queued_line("m2")
         await first
         assert list(agent.log.queue) == ["m2"]
         await agent.log.write_queue()
@@ -67,7 +67,7 @@ def test_a_line_that_is_enqueued_during_an_append_waits_for_the_next_one() -> No
 def test_a_refused_line_stays_in_the_outbox() -> None:
     room, ada = opened()
     agent = room.agent(ada)
-    agent.log.queue["m"] = outbox_lines("m")
+    agent.log.queue["m"] = queued_line("m")
     room.files.fail("append", "events.jsonl", errno.EIO)
 
     with pytest.raises(OSError, match="Input/output error"):

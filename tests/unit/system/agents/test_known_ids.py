@@ -149,7 +149,7 @@ def test_the_row_of_an_acknowledged_message_is_removed() -> None:
     assert not known(room, user, first)
 
 
-def test_a_message_to_user_that_a_log_may_demand_stays_in_the_snapshot() -> None:
+def test_a_message_to_user_that_may_be_dispatched_again_stays_in_the_snapshot() -> None:
     room, ada = opened(SHORT)
     user_gets(room, ada, 6)
     messages = [message.message_id for message in room.runtime.view().user]

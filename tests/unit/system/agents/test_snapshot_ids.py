@@ -1,4 +1,4 @@
-"""The ids that a snapshot keeps: those of lines that a log may demand again at the next boot."""
+"""The ids that a snapshot keeps: those of entries that the next boot may dispatch again."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def test_an_id_of_the_operator_is_known_behind_every_snapshot() -> None:
     assert room.named("Ada").turns == 21
 
 
-def test_a_snapshot_forgets_ids_that_no_log_can_demand_again() -> None:
+def test_a_snapshot_forgets_ids_that_cannot_be_dispatched_again() -> None:
     room, ada, bob = busy()
     for number in range(8):
         room.say(ada, script(("send_message", {"to": "Bob", "payload": number})))

@@ -1,4 +1,4 @@
-"""The effects of committed turns that other logs, ``state.db`` or later lines must show."""
+"""The effects of committed turns, which other logs, ``state.db`` or later lines must show."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from oracles.runtime.log_records import (
 from oracles.violation import Duplicated
 
 
-class DemandingLog(Protocol):
+class CommittedEffects(Protocol):
     """The collections of a session that a committed turn adds to."""
 
     sent: dict[str, tuple[tuple[int, int], MessageRecord]]
@@ -30,7 +30,7 @@ class DemandingLog(Protocol):
     metadata: dict[str, Any]
 
 
-def add_demands(state: DemandingLog, turn: TurnRecord) -> None:
+def add_effects(state: CommittedEffects, turn: TurnRecord) -> None:
     """Add the effects of a turn; raise ``Duplicated`` if two of them have one id."""
     for place, message in enumerate(turn.outbox):
         _require_new(state.sent, message.message_id)
