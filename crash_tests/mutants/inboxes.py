@@ -38,7 +38,7 @@ repeated_message_is_appended = Mutant(
 )
 
 watermark_is_ahead = Mutant(
-    "a turn says that the outbox of the turn before is dispatched before its lines are written",
+    "the watermark covers a turn whose outbox is not dispatched yet",
     "runtime",
     (PrematureWatermark,),
     (

@@ -46,7 +46,7 @@ MOST_BYTES: Final = 1_500
 
 _HEADER_BYTES: Final = 500
 _LOG_RECORD_BYTES: Final = 150
-"""At most so many bytes has the JSON of a header, and of a log record besides its payload."""
+"""The most bytes of the JSON of a header, and of a log record without its payload."""
 
 _SIDE_EFFECTS: Final = tuple(SideEffectClass)
 _STATUSES: Final = ("success", "error")

@@ -59,8 +59,8 @@ class LogRecord:
 class ShadowExecution:
     """One execution; ``log_records`` are in the order of their calls.
 
-    ``lost`` is set when an event could not be written, ``loss_kept`` when that log record is
-    durable, ``doubted`` when a barrier of another execution has failed. ``decided`` is empty, or
+    ``lost`` is set when an event could not be written, ``loss_kept`` when the reason that says so
+    is durable, ``doubted`` when a barrier of another execution has failed. ``decided`` is empty, or
     has the one reason that the first read after a crash has shown. ``invalidated`` has the reason
     and the author of each invalidation that may be in force, and None for no invalidation; if it
     has one element, that one is acknowledged. ``damaged`` is set when a fault has destroyed a part

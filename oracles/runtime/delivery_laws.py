@@ -1,4 +1,4 @@
-"""The laws of delivery: each effect that a line requires in another log has arrived there.
+"""The laws of delivery: each outbox entry of a line has arrived in its log.
 
 They implement the table "The outbox" of ``docs/runtime.md``. Apply them after a recovery and
 when all work has settled; in a running system an effect may be on its way. ``session_state``

@@ -49,7 +49,7 @@ class SessionData(NamedTuple):
 
 
 class Execution(NamedTuple):
-    """A recorded execution; ``entry`` is the number of its first entry in the write-ahead log."""
+    """A recorded execution; ``entry`` is the number of the last entry of its start in the log."""
 
     execution_id: str
     entry: int

@@ -42,7 +42,7 @@ class RecordingOptions:
 class TurnRecorder:
     """Records one turn.
 
-    ``start_members`` are members of its ``turn.start``: the id and the first entry of the
+    ``start_members`` are members of its ``turn.start``: the id and the start entry of the
     execution, or ``sampled_out``.
     """
 
@@ -74,7 +74,7 @@ class TurnRecorder:
             self.start_members = {"sampled_out": True}
             return
         self.start_members = {
-            "execution_id": execution_id, "execution_entry": recorder.first_entry,
+            "execution_id": execution_id, "execution_entry": recorder.start_entry,
         }  # fmt: skip
         self._is_open = True
         if self._is_durable_at_once:

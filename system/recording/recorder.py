@@ -152,10 +152,10 @@ class Recorder:
         return None if execution is None else execution.last_event
 
     @property
-    def first_entry(self) -> int:
-        """The number of its first entry in a write-ahead log."""
+    def start_entry(self) -> int:
+        """The number of the last entry of its start in a write-ahead log."""
         assert self._execution is not None
-        return self._execution.first_entry
+        return self._execution.start_entry
 
     def start(
         self,

@@ -91,8 +91,8 @@ class Execution:
     """
 
     __slots__ = (
-        "_clock", "_created", "_numbers", "envelope_hash", "execution_id", "first_entry",
-        "last_entry", "last_event", "log_records", "reason",
+        "_clock", "_created", "_numbers", "envelope_hash", "execution_id", "last_entry",
+        "last_event", "log_records", "reason", "start_entry",
     )  # fmt: skip
 
     def __init__(
@@ -104,8 +104,8 @@ class Execution:
         self.log_records: Final = LogRecordList(log_records)
         self.last_event = last_event
         self.reason: str | None = Reason.EXECUTION_INCOMPLETE
-        # The numbers of its first and its last entry in a write-ahead log.
-        self.first_entry = self.last_entry = 0
+        # The numbers in a write-ahead log of the last entry of its start, and of its last entry.
+        self.start_entry = self.last_entry = 0
         self._clock = clock
         self._created = start.created_utc_iso
         self._numbers = DeterministicClock(last_number)

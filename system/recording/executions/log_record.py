@@ -35,7 +35,7 @@ class LogRecord(NamedTuple):
     encoded: bytes
 
     def pieces(self) -> Iterable[bytes]:
-        """Return the JSON in one piece, as that of a stored log record is in several."""
+        """Return the JSON, in one piece; a stored log record has several."""
         return (self.encoded,)
 
     def line(self) -> bytes:

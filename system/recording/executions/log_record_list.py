@@ -20,8 +20,8 @@ MOST_BYTES: Final = 1 << 20
 class LogRecords(NamedTuple):
     """The log records of one moment: lines in ``runs`` of a spool, then ``lines`` in memory.
 
-    Many wait for a checkpoint. Objects for their log records would be visited by each garbage
-    collection.
+    Many of these values wait for a checkpoint. Their log records are kept as bytes, because each
+    garbage collection would visit objects.
     """
 
     spool: Spool | None

@@ -111,7 +111,7 @@ class WalRecording:
             return
         # Until the response is in the log, only a checkpoint can keep it.
         self._unlogged.add(execution.execution_id)
-        if at_once or not self.log.is_doubtful(execution.first_entry):
+        if at_once or not self.log.is_doubtful(execution.start_entry):
             self._append(execution, (log_record,), at_once=at_once)
             self._unlogged.discard(execution.execution_id)
 
@@ -129,7 +129,7 @@ class WalRecording:
             self._is_write_due = True
             get_running_loop().call_soon(self._write)
         execution.last_entry = last
-        execution.first_entry = execution.first_entry or last
+        execution.start_entry = execution.start_entry or last
 
     def _write(self) -> None:
         """Write what was appended; executions whose entries are refused have lost them."""
