@@ -50,7 +50,7 @@ def check_delivered(snapshot: RootSnapshot) -> None:
 
 
 def check_watermarks(snapshot: RootSnapshot, checked: dict[str, int]) -> None:
-    """Require that the outboxes up to each watermark are dispatched; applies at any time.
+    """Require that the outboxes up to each watermark are dispatched, which is so at any time.
 
     ``checked`` has the watermark of each log that was checked before, and is updated.
     """

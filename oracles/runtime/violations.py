@@ -30,7 +30,7 @@ class LostMessage(Violation):
 
 
 class PrematureWatermark(Violation):
-    """The watermark of a turn covers outbox entries whose lines are missing in their logs."""
+    """The watermark of a turn covers outbox entries that are missing in the other logs."""
 
 
 class UnsettledTrigger(Violation):
@@ -38,7 +38,7 @@ class UnsettledTrigger(Violation):
 
 
 class TornLine(Violation):
-    """``state.db`` has a part of the outbox of a line without the rest, or before the line."""
+    """``state.db`` has only a part of the outbox of a line, or has it before the line is there."""
 
 
 class LostReport(Violation):

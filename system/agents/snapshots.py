@@ -16,7 +16,7 @@ from system.agents.message import USER
 from system.agents.orchestrator import SECOND_NS, Orchestrator
 from system.agents.session_data import last_applied
 from system.agents.snapshot_data import snapshot_data
-from system.durable.applied import apply_line
+from system.durable.applied import record_applied
 from system.durable.known_ids import keep_ids
 from system.durable.state import Transaction
 from system.errors import NotPlainJson, RuntimeRefused, StorageError
@@ -82,7 +82,7 @@ class Snapshots:
 
         def move(transaction: Transaction) -> None:
             keep_ids(transaction, agent.session_id, sorted(ids), are_acknowledged=is_user)
-            apply_line(transaction, agent.session_id, seq)
+            record_applied(transaction, agent.session_id, seq)
 
         try:
             await durable.opened()

@@ -1,7 +1,7 @@
 """For each session, the number of the last line whose outbox was applied to ``state.db``.
 
-The transaction that applies the outbox of a line begins with ``apply_line``, so applying it again
-changes nothing.
+The transaction that applies the outbox of a line begins with ``record_applied``, so applying it
+again changes nothing.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def applied_seq(transaction: Transaction, session_id: str) -> int:
     return row.seq if row is not None else 0
 
 
-def apply_line(transaction: Transaction, session_id: str, seq: int) -> bool:
-    """Return whether line ``seq`` must be applied now, and record that it is applied.
+def record_applied(transaction: Transaction, session_id: str, seq: int) -> bool:
+    """Record that the outbox of line ``seq`` is applied; return False if it was so before.
 
-    False: an earlier transaction has applied it. Raises ``RowDamaged``.
+    Raises ``RowDamaged``.
     """
     row = APPLIED.read(transaction, session_id)
     if row is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from system.durable.activity_store import ActivityStore
-from system.durable.applied import apply_line
+from system.durable.applied import record_applied
 from system.durable.back_off import MOST_ATTEMPTS
 from system.durable.emitter import Emitter
 from system.durable.errors import RowDamaged
@@ -76,7 +76,7 @@ class Stores:
         damaged, is dropped; the others are applied. Raises ``RowDamaged`` if the row of the session
         in ``applied`` is damaged.
         """
-        if not apply_line(transaction, outbox.session_id, outbox.seq):
+        if not record_applied(transaction, outbox.session_id, outbox.seq):
             return False
         for call in self._calls(transaction, outbox):
             with suppress(RowDamaged, RuntimeRefused):

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from system.agents.agent import Agent, KnownTask
 from system.agents.apply_outbox import reminder_spec, state_outbox_of
-from system.durable.applied import applied_seq, apply_line, check_applied
+from system.durable.applied import applied_seq, check_applied, record_applied
 from system.durable.errors import RowDamaged
 from system.durable.open_state import open_state
 from system.durable.retention import remove_settled
@@ -107,7 +107,7 @@ def _take_over(stores: Stores, transaction: Transaction, agent: Agent) -> None:
         spec = reminder_spec(reminder, agent.session_id)
         with suppress(RowDamaged):
             stores.emitter.emit(transaction, spec, reminder.reminder_id)
-    apply_line(transaction, agent.session_id, agent.history.seq)
+    record_applied(transaction, agent.session_id, agent.history.seq)
     agent.pass_applied(agent.history.seq)
 
 

@@ -22,7 +22,7 @@ from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.disk import Disk
-from system.durable.applied import APPLIED, applied_seq, apply_line
+from system.durable.applied import APPLIED, applied_seq, record_applied
 from system.durable.open_state import open_state
 from system.durable.schema import VERSION
 from system.durable.state import STATE, StateDatabase, Transaction
@@ -75,7 +75,7 @@ def test_a_crash_at_any_operation_leaves_a_database_of_this_version(
         state = opened(process, None)
         ack(state.root_id)
         ack.attempt(SEQ)
-        state.transact(lambda transaction: apply_line(transaction, "s", SEQ))
+        state.transact(lambda transaction: record_applied(transaction, "s", SEQ))
         ack(SEQ)
         state.close()
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 import pytest
 
 from sim.disk.cache.operation import Sync
-from system.durable.applied import applied_seq, apply_line
+from system.durable.applied import applied_seq, record_applied
 from system.durable.commit_group import CommitGroup, Work
 from system.durable.errors import StateStopped
 from system.durable.state import Transaction
@@ -23,11 +23,11 @@ SESSIONS = ("a", "b", "c")
 
 
 def applying(session_id: str) -> Callable[[Transaction], bool]:
-    return lambda transaction: apply_line(transaction, session_id, 1)
+    return lambda transaction: record_applied(transaction, session_id, 1)
 
 
 def refused(transaction: Transaction) -> None:
-    apply_line(transaction, "refused", 1)
+    record_applied(transaction, "refused", 1)
     raise ValueError("no")
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from crash_tests.rig.database import PAGE_BYTES
 from sim.errors import SimulatedCrash
-from system.durable.applied import APPLIED, Applied, applied_seq, apply_line, check_applied
+from system.durable.applied import APPLIED, Applied, applied_seq, check_applied, record_applied
 from system.durable.errors import (
     ForeignState,
     RowDamaged,
@@ -39,7 +39,7 @@ def seq_of(bench: Bench) -> int:
 
 
 def apply(bench: Bench, seq: int) -> bool:
-    return bench.state.transact(lambda transaction: apply_line(transaction, "s", seq))
+    return bench.state.transact(lambda transaction: record_applied(transaction, "s", seq))
 
 
 def spoil(bench: Bench, *statements: str) -> None:
@@ -58,7 +58,7 @@ def test_a_part_that_fails_leaves_nothing_in_the_database_or_in_memory(bench: Be
     done: list[str] = []
 
     def part(transaction: Transaction) -> None:
-        apply_line(transaction, "s", 7)
+        record_applied(transaction, "s", 7)
         transaction.after_commit(lambda: done.append("part"))
         raise ValueError("no")
 
@@ -83,7 +83,7 @@ def test_an_exception_of_the_work_undoes_all_of_it(bench: Bench) -> None:
 
     def work(transaction: Transaction) -> None:
         transaction.after_commit(lambda: called.append("committed"))
-        apply_line(transaction, "s", 5)
+        record_applied(transaction, "s", 5)
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
@@ -109,7 +109,7 @@ def test_coroutines_run_one_transaction_after_the_other(bench: Bench) -> None:
 
     def work(transaction: Transaction) -> bool:
         transaction.after_commit(lambda: called.append(7))
-        return apply_line(transaction, "s", 7)
+        return record_applied(transaction, "s", 7)
 
     async def both() -> tuple[bool, bool]:
         first = bench.world.loop.create_task(bench.state.run(work))
@@ -168,7 +168,7 @@ def test_a_failed_barrier_stops_the_database_until_the_next_boot(bench: Bench) -
 
 def test_a_crash_inside_of_a_transaction_comes_out_as_it_is(bench: Bench) -> None:
     def work(transaction: Transaction) -> None:
-        apply_line(transaction, "s", 5)
+        record_applied(transaction, "s", 5)
         raise SimulatedCrash("here")
 
     with pytest.raises(SimulatedCrash):

@@ -64,7 +64,7 @@ def test_a_line_that_is_enqueued_during_an_append_waits_for_the_next_one() -> No
     assert list(agent.history.pending) == ["m1", "m2"]
 
 
-def test_a_refused_line_stays_in_the_outbox() -> None:
+def test_a_refused_line_stays_in_the_queue() -> None:
     room, ada = opened()
     agent = room.agent(ada)
     agent.log.queue["m"] = queued_line("m")

@@ -188,7 +188,7 @@ def test_a_message_in_the_outbox_bounces_when_its_recipient_ends_first() -> None
     room.check_no_failures()
 
 
-def test_a_control_in_the_outbox_of_an_ended_agent_is_dropped() -> None:
+def test_a_control_that_waits_for_an_agent_that_ends_is_dropped() -> None:
     room, ada, bob = parent_and_child()
     room.files.fail("append", log_of(room.named("Bob").session_id), errno.ENOSPC)
     room.say(ada, script(("gate", {"name": "Bob"})))
