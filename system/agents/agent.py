@@ -31,8 +31,8 @@ class KnownTask(NamedTuple):
 class Agent:
     """One agent; ``history`` is the state computed from its log. USER has no session ``store``.
 
-    ``applied`` is the number of the last line whose outbox ``state.db`` has. ``tasks`` are
-    those that have not ended, by id: from the rows at the boot, and from later lines.
+    ``applied`` is the number of the last line whose outbox was applied. ``tasks`` are those that
+    have not ended, by id: from the rows at the boot, and from later lines.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Snapshots: a long log begins a new segment, between two turns of its agent.
 
 A snapshot keeps the ids of the entries that may be dispatched again, and for each sender the
-number of the line up to which its outboxes have all arrived. Before that, ids that only the
-operator can use again are moved to ``state.db``.
+number of the line up to which its outboxes have all arrived. Before it is written, ids that
+only the operator can use again are moved to ``state.db``.
 """
 
 from __future__ import annotations
