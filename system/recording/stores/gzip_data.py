@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Final
 from zlib import MAX_WBITS, Z_BEST_SPEED, compress, compressobj, decompressobj, error
 
@@ -74,3 +75,28 @@ def expanded(pieces: Iterable[bytes], path: str) -> Iterator[bytes]:
         raise RecordCorruptedError(path, [f"it is not a complete gzip file: {bad}"]) from bad
     if not expander.eof:
         raise RecordCorruptedError(path, ["it is not a complete gzip file: its end is missing"])
+
+
+def expanded_before_damage(data: bytes) -> Iterator[bytes]:
+    """Yield the content of gzip data, up to the first damage that is noticed or to its end."""
+    expander, expanded_bytes = decompressobj(wbits=_GZIP), 0
+    for start in range(0, len(data), _CHUNK_BYTES):
+        chunk, before = data[start : start + _CHUNK_BYTES], expander.copy()
+        try:
+            piece = expander.decompress(chunk)
+        except error:
+            yield from _expanded_bytewise(before.decompress, chunk)
+            return
+        expanded_bytes += len(piece)
+        if expanded_bytes > LARGEST_BYTES:
+            return
+        yield piece
+        if expander.eof:
+            return
+
+
+def _expanded_bytewise(decompress: Callable[[bytes], bytes], chunk: bytes) -> Iterator[bytes]:
+    """Yield the content of a damaged chunk; the call that finds the damage returns nothing."""
+    with suppress(error):
+        for place in range(len(chunk)):
+            yield decompress(chunk[place : place + 1])

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
-from zlib import MAX_WBITS, decompressobj, error
 
 from system.recording.executions.entry_type import EntryType
 from system.recording.executions.log_record import LogRecord, log_records_in
@@ -13,11 +11,14 @@ from system.recording.executions.record_builder import RecordBuilder
 from system.recording.records.errors import RecordCorruptedError
 from system.recording.records.header import Reason
 from system.recording.records.record import ExecutionRecord
-from system.recording.stores.gzip_data import LARGEST_BYTES
+from system.recording.stores.gzip_data import expanded_before_damage
 from system.recording.stores.record_file import parse_object
+from system.storage.codec import DEEPEST, canonical
+
+_LEVELS: Final = DEEPEST + 2
+"""The nesting of a log record: its payload holds the envelope."""
 
 _WITH_OBJECT: Final = frozenset((EntryType.START, EntryType.FINAL_RESPONSE))
-_GZIP: Final = MAX_WBITS + 16
 
 
 def readable_part(data: bytes, execution_id: str) -> ExecutionRecord | None:
@@ -28,7 +29,7 @@ def readable_part(data: bytes, execution_id: str) -> ExecutionRecord | None:
     builder = RecordBuilder()
     # ``ValueError``: other bytes than log records, or one that cannot follow the others.
     with suppress(ValueError, RecordCorruptedError):
-        for log_record in log_records_in(_readable_pieces(data)):
+        for log_record in log_records_in(expanded_before_damage(data)):
             _check(log_record, execution_id)
             builder.take(log_record)
     if builder.start is None:
@@ -37,25 +38,13 @@ def readable_part(data: bytes, execution_id: str) -> ExecutionRecord | None:
     return builder.record()
 
 
-def _readable_pieces(data: bytes) -> Iterator[bytes]:
-    """Yield the content of gzip data up to the first damage that is noticed."""
-    expander, expanded_bytes = decompressobj(wbits=_GZIP), 0
-    with suppress(error):
-        # One byte at a time, because a call that finds damage returns nothing.
-        for place in range(len(data)):
-            piece = expander.decompress(data[place : place + 1])
-            expanded_bytes += len(piece)
-            if expanded_bytes > LARGEST_BYTES:
-                return
-            yield piece
-
-
 def _check(log_record: LogRecord, execution_id: str) -> None:
-    """Raise an error for a log record that is not JSON, or of another execution."""
+    """Raise an error for a log record that was not written so, or is of another execution."""
     members = parse_object(log_record.encoded, execution_id)
     payload = members.get("p")
     if log_record.entry_type == EntryType.START and isinstance(payload, dict):
         payload = payload.get("envelope")
     has_object = isinstance(payload, dict) or log_record.entry_type not in _WITH_OBJECT
-    if members.get("x") != execution_id or not has_object:
+    is_canonical = canonical(members, _LEVELS) == log_record.encoded
+    if members.get("x") != execution_id or not has_object or not is_canonical:
         raise ValueError("it is no log record of the execution")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -10,7 +11,7 @@ from system.host import real_host
 from system.recording.records.record import ExecutionRecord
 from system.recording.replays.replay import ReplayEngine
 from system.recording.stores.file_store import FileExecutionStore
-from system.recording.stores.gzip_data import compressed, expand
+from system.recording.stores.gzip_data import compressed, expand, expanded_before_damage
 from system.recording.stores.readable_part import readable_part
 from tests.unit.recording.command_root import invoke
 from tests.unit.recording.executions import EVENTS, RESPONSE, run
@@ -48,6 +49,16 @@ def test_everything_before_the_damage_is_read(member: tuple[bytes, ExecutionReco
     assert ReplayEngine(part).replay(force=True).response is None
 
 
+def test_only_a_small_part_of_long_damaged_data_is_read_byte_by_byte() -> None:
+    content = Random(1).randbytes(1 << 20)
+    data = bytearray(compressed(content))
+    data[-5] ^= 1
+    pieces = list(expanded_before_damage(bytes(data)))
+    assert b"".join(pieces) == content
+    assert len(pieces) < len(data) // 10
+    assert b"".join(expanded_before_damage(compressed(content) + b"behind")) == content
+
+
 def test_a_member_without_its_start_or_of_another_execution_has_none(
     member: tuple[bytes, ExecutionRecord],
 ) -> None:
@@ -65,6 +76,21 @@ def test_a_response_that_is_no_object_is_not_read(member: tuple[bytes, Execution
     part = readable_part(compressed(b"".join([*lines, odd])), record.execution_id)
     assert part is not None
     assert part.final_response is None
+
+
+def test_a_log_record_that_is_no_plain_json_is_not_read(
+    member: tuple[bytes, ExecutionRecord],
+) -> None:
+    data, record = member
+    lines = expand(data, "").splitlines(keepends=True)
+    # Such as the flip of a bit in the escape of a character of another script.
+    odd = [line.replace(b'"status":"', b'"status":"\\ud816') for line in lines]
+    for damaged, events in ((lines[:-2] + odd[-2:], 3), (lines[:-1] + odd[-1:], 4)):
+        part = readable_part(compressed(b"".join(damaged)), record.execution_id)
+        assert part is not None
+        assert part.events == record.events[:events]
+    start = lines[0].replace(b'"agent":"', b'"agent":"\\ud816')
+    assert readable_part(compressed(b"".join([start, *lines[1:]])), record.execution_id) is None
 
 
 def test_every_flip_leaves_a_record_or_none(member: tuple[bytes, ExecutionRecord]) -> None:
