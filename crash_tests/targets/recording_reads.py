@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from itertools import filterfalse
 from typing import NamedTuple
 
 from oracles.recording.canonical import canonical
@@ -89,8 +88,7 @@ def check_record_files(
     damaged = {each for each, record in observed.items() if record is None} | {*excused}
     found_damage = set[DamagedCopy]()
     is_complete = True
-    names = names_in(files, "records")
-    for name in [*filter(_is_pack, names), *filterfalse(_is_pack, names)]:
+    for name in sorted(names_in(files, "records"), key=_precedence):
         content = read_whole(files, f"records/{name}")
         if _is_pack(name):
             here = {copy.execution_id for copy in known if copy.pack == name}
@@ -180,6 +178,11 @@ def check_hashes(store: ExecutionStore, observed: dict[str, ObservedRecord | Non
 
 def _is_pack(name: str) -> bool:
     return name.endswith(".pack")
+
+
+def _precedence(name: str) -> tuple[int, str]:
+    """Sort packs first, the newest last, then compressed files, then the others."""
+    return 0 if _is_pack(name) else 1 if name.endswith(".gz") else 2, name
 
 
 def names_in(files: FileSystem, directory: str) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Final, NamedTuple
 from zlib import MAX_WBITS, decompress
+from zlib import error as zlib_error
 
 from oracles.recording.canonical import canonical, envelope_hash, hash_text
 from oracles.recording.violations import BrokenRecord
@@ -46,7 +47,7 @@ def read_record_file(name: str, data: bytes) -> ObservedRecord:
     try:
         text = decompress(data, MAX_WBITS | 16) if name.endswith(".gz") else data
         members = json.loads(text, object_pairs_hook=_without_duplicates)
-    except ValueError as error:
+    except (ValueError, zlib_error) as error:
         raise BrokenRecord("the file of a record is no JSON", name=name, error=str(error)) from None
     record = read_record(members)
     if name.removesuffix(".gz") != f"{record.execution_id}.json":

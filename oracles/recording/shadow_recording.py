@@ -154,7 +154,11 @@ class ShadowRecording:
         """Record that ``invalidate`` has returned: the record is durable and cannot come back."""
         execution = self.executions[execution_id]
         execution.invalidated = [each for each in execution.invalidated if each is not None]
-        for log_record in execution.log_records:
+        self.saved(execution_id)
+
+    def saved(self, execution_id: str) -> None:
+        """Record that ``save`` has returned: the record is durable."""
+        for log_record in self.executions[execution_id].log_records:
             if log_record.live:
                 log_record.safety = Safety.DURABLE
 

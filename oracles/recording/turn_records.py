@@ -107,12 +107,16 @@ def _is_irreversible(record: ObservedRecord) -> bool:
 
 
 def _all_records(files: Mapping[str, bytes]) -> dict[str, ObservedRecord]:
-    """Return the records by id; a file of its own replaces a pack, a newer pack an older one."""
+    """Return the records by id.
+
+    A file of its own replaces a pack, a newer pack an older one, and an uncompressed file a
+    compressed one.
+    """
     records: dict[str, ObservedRecord] = {}
     for path in sorted(files):
         if _PACK.fullmatch(path):
             records |= read_pack(path, files[path])
-    for path, content in files.items():
+    for path, content in sorted(files.items(), reverse=True):
         if (found := _RECORD.fullmatch(path)) is not None:
             record = read_record_file(found[1], content)
             records[record.execution_id] = record

@@ -76,7 +76,9 @@ def test_a_record_with_a_wrong_member_is_broken(part: str) -> None:
 def test_a_record_file_of_another_execution_or_without_json_is_broken() -> None:
     data = encode_record(finished())
     twice = data.replace(b'  "v": 1', b'  "v": 1,\n  "v": 1')
-    for name, content in ((f"exec-{9:016x}.json", data), (NAME, data[:-9]), (NAME, twice)):
+    cut = gzip.compress(data)[:-9]
+    files = (f"exec-{9:016x}.json", data), (NAME, data[:-9]), (NAME, twice), (f"{NAME}.gz", cut)
+    for name, content in files:
         with pytest.raises(BrokenRecord):
             read_record_file(name, content)
 

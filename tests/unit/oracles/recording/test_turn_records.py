@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from gzip import compress
 from typing import Any
 
 import pytest
@@ -61,6 +62,15 @@ def test_an_interrupted_turn_has_an_incomplete_record_or_none() -> None:
     files[LOG] = lines(start(execution_id))
     assert check_turn_records(files) == 1
     assert check_turn_records({LOG: files[LOG]}) == 0
+
+
+def test_an_uncompressed_record_takes_precedence_over_a_compressed_one() -> None:
+    execution_id, files = complete()
+    _, older = incomplete()
+    (path,) = files
+    files[f"{path}.gz"] = compress(older[path])
+    files[LOG] = lines(start(execution_id), COMMIT)
+    assert check_turn_records(files) == 1
 
 
 def test_a_turn_that_was_sampled_out_has_no_record() -> None:
