@@ -101,6 +101,11 @@ _WORDS: Final = {
 }
 
 
+def filled_in(rule: str, count: int, size: int, sector: int) -> str:
+    """Return a fault rule with these numbers in place of the names in braces."""
+    return rule.format(count=count, following=count + 1, size=size, sector=sector)
+
+
 def damage_of(plan: str) -> frozenset[FaultFamily]:
     """Return the families of ``DAMAGE`` that have a rule in a plan in printed form."""
     if not plan:

@@ -22,7 +22,7 @@ than a disk::
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -31,7 +31,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from faults.fault_plan import FaultPlan
 from oracles.marks import KILLED, POWER_CUT_LOST, TORN, Marks
 from powercut.fuzz.action import DISTURBANCES, ActionKind
-from powercut.fuzz.fault_families import DAMAGE, FaultFamily
+from powercut.fuzz.fault_families import DAMAGE, FaultFamily, filled_in
 from powercut.place import Stack
 from powercut.reference import load
 from sim.choices import Choices, PlainChoices
@@ -59,8 +59,9 @@ class Target(ABC, Generic[H]):
 
     The run injects the faults of all fault families but those in ``families_left_out``, which
     maps each to the reason; by default, those that damage data silently. ``fault_rules`` are
-    further fault rules in printed form. ``crash_free`` targets are neither crashed nor given
-    faults.
+    further fault rules in printed form, in which names in braces stand for numbers, as in
+    ``write * #{count} EIO`` (``powercut.fuzz.fault_families``). ``crash_free`` targets are
+    neither crashed nor given faults.
 
     ``adapters`` are source files of the system that only pass calls on to the disk: a report
     names the lines that call them.
@@ -226,7 +227,7 @@ def check_target(reference: str, make_target: MakeTarget) -> AnyTarget:
     try:
         target = _target_of(reference, make_target())
         target.attach(World(target.make_host, PlainChoices()))
-        actions = target.actions()
+        actions = tuple(target.actions() or ())
     except HarnessError:
         raise
     except (Exception, SystemExit) as failure:
@@ -244,17 +245,31 @@ def check_target(reference: str, make_target: MakeTarget) -> AnyTarget:
 
 def _check_faults(reference: str, target: AnyTarget) -> None:
     """Raise ``HarnessError`` for unknown fault families, and for malformed fault rules."""
-    unknown = [name for name in target.families_left_out if name not in set(FaultFamily)]
+    left_out: object = target.families_left_out
+    if not isinstance(left_out, Collection):
+        raise HarnessError(
+            f"{reference} has families_left_out={left_out!r}, and must map each family that it "
+            "leaves out to the reason"
+        )
+    unknown = [name for name in left_out if name not in tuple(FaultFamily)]
     if unknown:
         raise HarnessError(
             f"{reference} leaves out the fault family {unknown[0]!r}; known are "
             f"{', '.join(FaultFamily)}"
         )
-    try:
-        for rule in target.fault_rules:
-            FaultPlan.parse(rule)
-    except HarnessError as mistake:
-        raise HarnessError(f"{reference} has wrong fault_rules: {mistake}") from mistake
+    rules: object = target.fault_rules
+    if isinstance(rules, str) or not isinstance(rules, Sequence):
+        raise HarnessError(f"{reference} has fault_rules={rules!r}, and must have a list of texts")
+    for rule in rules:
+        try:
+            FaultPlan.parse(filled_in(rule, count=1, size=1, sector=0))
+        except HarnessError as mistake:
+            raise HarnessError(f"{reference} has wrong fault_rules: {mistake}") from mistake
+        except (AttributeError, LookupError, ValueError):
+            raise HarnessError(
+                f"{reference} has the fault rule {rule!r}, and must have texts, in which only "
+                "{count}, {following}, {size} and {sector} are in braces"
+            ) from None
 
 
 def _check_actions(reference: str, actions: Sequence[ActionKind]) -> None:
@@ -265,12 +280,23 @@ def _check_actions(reference: str, actions: Sequence[ActionKind]) -> None:
             raise HarnessError(
                 f"{reference} has the action {kind!r}, which is no powercut.ActionKind"
             )
+        name: object = kind.name
+        if not isinstance(name, str):
+            raise HarnessError(
+                f"{reference} has an action with the name {name!r}, which is no text"
+            )
         weight: object = kind.weight
         if not isinstance(weight, int) or weight < 1:
             raise HarnessError(
                 f"{reference} has the action {kind.name!r} of weight {kind.weight!r}; a weight is "
                 "a whole number from 1"
             )
+        for member in ("perform", "propose", "ready"):
+            if not callable(function := getattr(kind, member)):
+                raise HarnessError(
+                    f"{reference} has the action {kind.name!r} whose {member} is {function!r}, "
+                    "and must be a function"
+                )
         if kind.name in DISTURBANCES:
             raise HarnessError(
                 f"{reference} has an action with the name {kind.name!r}, which is one of "

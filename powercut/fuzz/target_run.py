@@ -95,13 +95,14 @@ class TargetRun:
         self.kinds = (*self._wrapped, *(() if self.target.crash_free else self._disturbances()))
         self._by_name = {kind.name: kind for kind in self.kinds}
         self._proposal: tuple[Action, list[Chosen]] | None = None
-        with SANDBOX, exits_are_failures():
+        with SANDBOX:
             self._start()
 
     def _start(self) -> None:
         """Start the first lifetime; raise ``TargetMistake`` if the target fails."""
         try:
-            self.crash_runner.boot()
+            with exits_are_failures():
+                self.crash_runner.boot()
         except HarnessError:
             raise
         except Exception as failure:
@@ -117,6 +118,7 @@ class TargetRun:
         """Labels of which a swarm may leave out some answers, and their number of answers."""
         return {**self.faults.features, **self.target.features}
 
+    @exits_are_failures()
     def propose(self, choices: Choices) -> Action:
         """Choose the next action among those that are possible now."""
         chosen: list[Chosen] = []
@@ -124,6 +126,7 @@ class TargetRun:
         self._proposal = action, chosen
         return action
 
+    @exits_are_failures()
     def perform(self, action: Action, choices: Choices) -> None:
         """Perform an action and check the result.
 
@@ -147,7 +150,7 @@ class TargetRun:
         self.target.before_step(self.crash_runner.choices)
         if self.trace is not None:
             self.trace.add(f"step {len(steps)} {action.plain()}")
-        with SANDBOX, exits_are_failures():
+        with SANDBOX:
             step.outcome = self._act(self._kind_of(action), action)
         if self.trace is not None:
             self.trace.add(f"outcome {step.outcome} choices {step.chosen}")
@@ -175,11 +178,12 @@ class TargetRun:
             del self.log.steps[steps:]
         return len(self.log.steps) > steps
 
+    @exits_are_failures()
     def finish(self) -> None:
         """Lift all faults, complete all accepted work, restart twice, and check the result."""
         self.faults.lift()
         self.crash_runner.choices = PlainChoices()
-        with SANDBOX, exits_are_failures():
+        with SANDBOX:
             self.target.quiesce()
             self.crash_runner.recover_twice(self.crash_runner.world.stop)
         self.crash_runner.world.stop()

@@ -33,7 +33,20 @@ def exits(process, known):
 
 class Target(DiskTarget):
     def actions(self):
-        return [ActionKind("put", 1, self.put)]
+        return [ActionKind("put", 1, self.put, self.propose)]
+
+    def propose(self, choices):
+        if os.environ.get("EXIT_IN") == "propose":
+            sys.exit(0)
+        return {}
+
+    def before_step(self, choices):
+        if os.environ.get("EXIT_IN") == "before_step":
+            sys.exit(0)
+
+    def check_recovered(self):
+        if os.environ.get("EXIT_IN") == "check_recovered":
+            sys.exit(0)
 
     def recover(self, process):
         self.process = process
@@ -69,6 +82,23 @@ def test_exit_of_an_action_is_a_failure_that_is_replayed(
     assert "the system called sys.exit(0)" in result.stdout
     (file,) = Path(".powercut/failures").iterdir()
     assert "same failure" in powercut("replay", str(file)).stdout
+
+
+@pytest.mark.parametrize("method", ["propose", "before_step"])
+def test_exit_before_an_action_is_a_failure(
+    name: str, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXIT_IN", method)
+    result = powercut("run", f"{name}:Target", "--examples", "2", "-n", "1")
+    assert result.exit_code == ExitCode.VIOLATION, result.output
+    assert "ProgramExit" in result.stdout
+
+
+def test_exit_at_the_first_start_is_a_mistake(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXIT_IN", "check_recovered")
+    result = powercut("run", f"{name}:Target", "--examples", "2", "-n", "1")
+    assert result.exit_code == ExitCode.USAGE, result.output
+    assert "fails at its first start, before any crash: ProgramExit: the system" in result.stderr
 
 
 def test_exit_of_a_recovery_is_a_recovery_that_fails(

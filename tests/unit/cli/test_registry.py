@@ -70,6 +70,38 @@ class UnknownFamily(Good):
 class WrongRule(Good):
     fault_rules = ["write * #1 EWHAT"]
 
+class RuleOfUnknownName(Good):
+    fault_rules = ["write * #{number} EIO"]
+
+class RulesAsText(Good):
+    fault_rules = "write * #1 EIO"
+
+class NoFamilies(Good):
+    families_left_out = None
+
+class WithoutActionsInGenerator(Good):
+    def actions(self):
+        yield from ()
+
+class RaisingInGenerator(Good):
+    def actions(self):
+        yield ActionKind("put", 1, str)
+        raise ValueError("no server")
+
+class NamedByNumber(Good):
+    def actions(self):
+        return [ActionKind(5, 1, str)]
+
+class ReadyWithoutFunction(Good):
+    def actions(self):
+        return [ActionKind("put", 1, str, ready=True)]
+
+class Unusual(Good):
+    fault_rules = ("write * #{count} short:{size}B; write * #{following} EIO", "read * #1 EIO")
+
+    def actions(self):
+        yield from {kind.name: kind for kind in super().actions()}.values()
+
 class WithoutRecovery(DiskTarget):
     def actions(self):
         return []
@@ -109,6 +141,11 @@ def test_target_is_made_under_its_tag_or_its_import_string(module: str) -> None:
         assert list(json_of(result)["targets"]) == [name]
 
 
+def test_actions_may_be_a_generator_and_fault_rules_may_have_numbers_to_choose(module: str) -> None:
+    result = powercut("run", f"{module}:Unusual", "--examples", "9", "--steps", "9", "-n", "1")
+    assert result.exit_code == ExitCode.CLEAN, result.output
+
+
 def test_worker_processes_import_the_target_themselves(module: str) -> None:
     result = powercut("run", f"{module}:Good", "--examples", "40", "--steps", "30", "-n", "2")
     assert result.exit_code == ExitCode.CLEAN, result.output
@@ -144,6 +181,16 @@ def test_project_without_entries_is_shown_an_example(command: str, kind: str, ex
         ("NamedAsTheHarness", "has an action with the name 'crash_and_recover', which is one of "),
         ("UnknownFamily", "leaves out the fault family 'clok'; known are "),
         ("WrongRule", "has wrong fault_rules: 'EWHAT' in a fault rule"),
+        ("RuleOfUnknownName", "has the fault rule 'write * #{number} EIO', and must have texts, "),
+        ("RulesAsText", "has fault_rules='write * #1 EIO', and must have a list of texts"),
+        ("NoFamilies", "has families_left_out=None, and must map each family that it leaves out"),
+        ("WithoutActionsInGenerator", "has no actions: its actions() returns none of them"),
+        ("RaisingInGenerator", "raises ValueError when the target is made: no server, at {file}:"),
+        ("NamedByNumber", "has an action with the name 5, which is no text"),
+        (
+            "ReadyWithoutFunction",
+            "has the action 'put' whose ready is True, and must be a function",
+        ),
         ("WithoutRecovery", "raises TypeError when the target is made: Can't instantiate abstract"),
         ("no_target", "returns 7, which does not derive from powercut.Target"),
         ("number", "is not callable: 7"),
