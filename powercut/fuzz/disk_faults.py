@@ -15,7 +15,7 @@ from faults.injector import FaultInjector
 from faults.injectors.misplaced_bytes import MisplacedBytes
 from oracles.marks import FAULT_FIRED
 from powercut.fuzz.action import FAULT_OFF, FAULT_ON, ActionKind, Arguments
-from powercut.fuzz.fault_families import RULES, FaultFamily, filled_in
+from powercut.fuzz.fault_families import RULES, FaultFamily
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import AnyTarget
 from sim.choices import Choices
@@ -90,7 +90,7 @@ class DiskFaults:
         rule = choices.pick("fault", choices.pick("family", self._rules))
         count = choices.integer("count", 1, most_count)
         size, sector = choices.pick("size", _SIZES), choices.pick("sector", _SECTORS)
-        return filled_in(rule, count, size, sector)
+        return rule.format(count=count, following=count + 1, size=size, sector=sector)
 
     def switch_on(self, text: str) -> None:
         """Put the plan ``text`` in force; ``HarnessError`` if it cannot be parsed."""

@@ -84,6 +84,11 @@ RULES: Final[Mapping[FaultFamily, Sequence[str]]] = MappingProxyType(
     }
 )
 
+SAMPLE_NUMBERS: Final[Mapping[str, int]] = MappingProxyType(
+    {"count": 1, "following": 2, "size": 1, "sector": 0}
+)
+"""A number for each name in the braces of a rule."""
+
 DAMAGE: Final[Mapping[FaultFamily, str]] = MappingProxyType(
     {
         FaultFamily.DELAYED_BARRIER_ERROR: "it may take acknowledged data",
@@ -99,11 +104,6 @@ _WORDS: Final = {
     FaultFamily.BIT_ROT: " rot:",
     FaultFamily.MISDIRECTED_WRITE: " misdirected:",
 }
-
-
-def filled_in(rule: str, count: int, size: int, sector: int) -> str:
-    """Return a fault rule with these numbers in place of the names in braces."""
-    return rule.format(count=count, following=count + 1, size=size, sector=sector)
 
 
 def damage_of(plan: str) -> frozenset[FaultFamily]:

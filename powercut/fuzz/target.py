@@ -31,7 +31,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from faults.fault_plan import FaultPlan
 from oracles.marks import KILLED, POWER_CUT_LOST, TORN, Marks
 from powercut.fuzz.action import DISTURBANCES, ActionKind
-from powercut.fuzz.fault_families import DAMAGE, FaultFamily, filled_in
+from powercut.fuzz.fault_families import DAMAGE, SAMPLE_NUMBERS, FaultFamily
 from powercut.place import Stack
 from powercut.reference import load
 from sim.choices import Choices, PlainChoices
@@ -262,7 +262,7 @@ def _check_faults(reference: str, target: AnyTarget) -> None:
         raise HarnessError(f"{reference} has fault_rules={rules!r}, and must have a list of texts")
     for rule in rules:
         try:
-            FaultPlan.parse(filled_in(rule, count=1, size=1, sector=0))
+            FaultPlan.parse(rule.format(**SAMPLE_NUMBERS))
         except HarnessError as mistake:
             raise HarnessError(f"{reference} has wrong fault_rules: {mistake}") from mistake
         except (AttributeError, LookupError, ValueError):
