@@ -81,7 +81,8 @@ class DurableStore(SystemTarget):
     """The database, its stores, and all other state that survives a crash of the machine.
 
     ``_lines`` are the last lines of the sessions' logs, durable before they are applied.
-    ``_claims`` belong to this lifetime, ``_stale`` to earlier lifetimes.
+    ``_claims`` belong to this lifetime, ``_stale`` to earlier lifetimes. ``_latest`` is the latest
+    time of earlier boots since the effects were checked.
     """
 
     families_left_out: Mapping[FaultFamily, str] = MappingProxyType(
@@ -102,6 +103,7 @@ class DurableStore(SystemTarget):
         self._stale: list[Claim] = []
         self._open = False
         self._recovering_from: float | None = None
+        self._latest = 0.0
         self._offset_ns = 0
         self._world: World[Host]
         self._host: Host
@@ -130,6 +132,7 @@ class DurableStore(SystemTarget):
         self._open = False
         self._epoch += 1
         clock = self._world.clock
+        self._latest = max(self._latest, self._now())
         self._offset_ns = clock.wall_now_ns - clock.now_ns
         self._stale += self._claims.values()
         self._claims.clear()
@@ -273,7 +276,9 @@ class DurableStore(SystemTarget):
             self._effects.refuse(key)
         ledger.doubted.clear()
         ledger.refused.clear()
-        self._effects.check(rows, ledger.effects, ledger.requests, self._now())
+        # After a step back, an outcome may be from the boot before.
+        self._effects.check(rows, ledger.effects, ledger.requests, max(self._latest, self._now()))
+        self._latest = 0.0
         for key, row in rows.activities.items():
             if row["status"] == "UNCERTAIN":
                 self.marks.reach(UNCERTAIN)

@@ -76,7 +76,10 @@ class ShadowEffects:
     def check(
         self, rows: Rows, effects: Mapping[str, int], requests: Mapping[str, int], now: float
     ) -> None:
-        """Check the ledger against the number of effects and requests of each key."""
+        """Check the ledger against the number of effects and requests of each key.
+
+        ``now`` is the latest time at which an outcome may have been written.
+        """
         for key, number in effects.items():
             if number > 1 + self._activity(key).again:
                 raise RepeatedEffect("an effect has happened twice", key=key, effects=number)
