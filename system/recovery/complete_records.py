@@ -64,7 +64,7 @@ def _complete(recovery: RootRecovery, log: ReadLog, agent: Agent) -> None:
         execution = executions.get(execution_id)
         if execution is None:
             # Turns of one agent follow one another, so the lost ones are the last ones.
-            is_written = entry <= settled and execution_id not in executions.headless
+            is_written = entry <= settled and not executions.may_lack(execution_id)
             is_end = is_end and not (is_written or store.has(execution_id))
             if not is_end:
                 continue

@@ -7,7 +7,7 @@ turn of Bob was interrupted. The turn of Ada is committed, and its record has no
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -59,12 +59,12 @@ def provider_of(name: str) -> str:
 class Team:
     """The operator of one root over two lifetimes."""
 
-    def __init__(self) -> None:
+    def __init__(self, scripted: Provider | None = None) -> None:
         self.world = World(simulated_host, PlainChoices())
         self.agents: dict[str, str] = {}
         slow = FakeProvider()
         slow.hooks["send"] = asyncio.Event().wait
-        self._providers: dict[str, Provider] = {"scripted": ScriptedProvider(), "slow": slow}
+        self._providers = {"scripted": scripted or ScriptedProvider(), "slow": slow}
         self._runtime: Runtime
         self._boot()
 
@@ -88,6 +88,12 @@ class Team:
         """Let Ada answer her message."""
         self._send(*SENT[-1])
 
+    def kill(self) -> RecordedTeam:
+        """Kill the process; all of its writes are durable."""
+        image = self.world.disk.snapshot()
+        self.world.kill()
+        return RecordedTeam(Image.of_platter(image.cached, image.next_inode), self.agents)
+
     def _boot(self) -> None:
         host: Host = self.world.boot()
         self._runtime = self._run(Runtime.open(host, self._providers, OPTIONS))
@@ -103,26 +109,29 @@ class Team:
 @cache
 def recorded_team() -> RecordedTeam:
     """Kill the runtime when the line of Ada's turn is durable."""
-    team = Team()
+    return killed_at_commit(Team)
+
+
+def killed_at_commit(make_team: Callable[[], Team]) -> RecordedTeam:
+    """Kill the runtime of a team when the line of the turn in ``perform`` is durable."""
+    team = make_team()
     team.prepare()
     disk = team.world.disk
     disk.interposer = counter = CrashCounter(
-        disk, durable(_operations(), "turn.complete"), Phase.AFTER
+        disk, durable(_operations(make_team), "turn.complete"), Phase.AFTER
     )
     with suppress(SimulatedCrash, PowerOff):
         team.perform()
     assert counter.hit is not None
-    image = disk.snapshot()
-    team.world.kill()
-    return RecordedTeam(Image.of_platter(image.cached, image.next_inode), team.agents)
+    return team.kill()
 
 
-def _operations() -> list[Operation]:
-    """Return the operations of Ada's turn."""
-    team = Team()
+def _operations(make_team: Callable[[], Team]) -> list[Operation]:
+    """Return the operations of ``perform``."""
+    team = make_team()
     team.prepare()
     before = team.world.disk.operations
     team.perform()
     operations = list(team.world.disk.journal[before:])
-    team.world.kill()
+    team.kill()
     return operations

@@ -16,10 +16,12 @@ class LoggedExecutions:
     """The executions of a log by id; each is made of its log records when it is first read.
 
     ``headless`` are ids whose start is missing or cannot be used, as far as they were read.
+    ``may_lack_others`` is whether a damaged snapshot may have had more executions than were found.
     """
 
     def __init__(self, clock: Clock) -> None:
         self.headless: set[str] = set()
+        self.may_lack_others = False
         self._clock = clock
         self._log_records = LogRecordIndex()
         self._read: dict[str, Execution | None] = {}
@@ -54,6 +56,10 @@ class LoggedExecutions:
             self.headless.add(execution_id)
             return None
         return None if builder.start is None else Execution.resumed(self._clock, builder)
+
+    def may_lack(self, execution_id: str) -> bool:
+        """Return whether damage may have taken an execution that is not in the log."""
+        return self.may_lack_others or execution_id in self.headless
 
     def add(self, execution: Execution) -> None:
         """Add an execution that recovery has found elsewhere."""

@@ -219,6 +219,7 @@ class _Reader:
         table = read_table(self._files, path)
         if table.problem:
             self._add_bad(path, read_whole(self._files, path), table.problem)
+            executions.may_lack_others = True
         for member in table.members():
             try:
                 builder = builder_of(member.lines(self._files), member.name)
