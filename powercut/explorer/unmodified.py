@@ -156,7 +156,7 @@ def end_normally(workload: Callable[..., None], *arguments: object) -> None:
     try:
         workload(*arguments)
     except SystemExit as left:
-        if left.code not in {None, 0}:
+        if left.code not in (None, 0):
             raise
 
 

@@ -18,7 +18,7 @@ fail with it instead of a target and properties.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -68,8 +68,20 @@ class MutantEntry:
         mutant = load(self.reference)
         if not isinstance(mutant, Mutant):
             raise HarnessError(f"{self.reference} is {mutant!r} and must be a powercut.Mutant")
+        for member in ("properties", "patches", "tests"):
+            value: object = getattr(mutant, member)
+            if isinstance(value, str) or not isinstance(value, Collection):
+                raise HarnessError(
+                    f"{self.reference} has {member}={value!r:.100}, and must have a list of them"
+                )
         if bool(mutant.tests) == bool(mutant.target):
             raise HarnessError(f"{self.reference} must have either a target or tests")
+        target: object = mutant.target
+        if not (isinstance(target, str) or callable(target)):
+            raise HarnessError(
+                f"{self.reference} has the target {target!r}, and must have a tag, module:object "
+                "or a callable"
+            )
         if mutant.target and not mutant.properties:
             raise HarnessError(f"{self.reference} names no property by which it may be found")
         properties: Sequence[object] = mutant.properties

@@ -127,6 +127,9 @@ unmakeable = patched(
 )
 no_target = Mutant("a bug", lambda: 3, [LostAck])
 no_property = Mutant("a bug", Idle, ["LostAck"])
+one_property = Mutant("a bug", Idle, LostAck)
+one_test = Mutant("a bug", tests="test_shop.py::test_tea")
+no_factory = Mutant("a bug", 3, [LostAck])
 '''
 
 
@@ -137,6 +140,12 @@ no_property = Mutant("a bug", Idle, ["LostAck"])
         ("unmakeable", "mutant '{name}': {module}:Idle raises ValueError when the target is made"),
         ("no_target", "mutant '{name}': {name} returns 3, which does not derive from powercut."),
         ("no_property", "{name} has the property 'LostAck', and must have classes of exceptions"),
+        (
+            "one_property",
+            "{name} has properties=<class 'oracles.violation.LostAck'>, and must have a",
+        ),
+        ("one_test", "{name} has tests='test_shop.py::test_tea', and must have a list of them"),
+        ("no_factory", "{name} has the target 3, and must have a tag, module:object or a callable"),
     ],
 )
 def test_mutant_that_cannot_be_searched_is_a_usage_mistake(

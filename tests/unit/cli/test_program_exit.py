@@ -24,6 +24,9 @@ def save_and_exit(process, ack):
 def fail(process, ack):
     sys.exit("no server")
 
+def fail_with_list(process, ack):
+    sys.exit(["no server"])
+
 def exits_if_empty(process, known):
     if known.acknowledged and not process.listdir("/"):
         sys.exit(0)
@@ -124,6 +127,8 @@ def test_exit_of_a_workload_with_another_status_is_a_mistake(name: str) -> None:
         f"Error: {name}:fail: the workload failed before any crash: SystemExit: no server, "
         f"at {name}.py:14 in fail\n"
     )
+    result = powercut("explore", f"{name}:fail_with_list")
+    assert "before any crash: SystemExit: ['no server'], at " in result.stderr
 
 
 def test_exit_of_a_check_without_any_crash_is_a_mistake(name: str) -> None:
