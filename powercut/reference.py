@@ -37,8 +37,8 @@ def load(reference: str) -> object:
     except Exception as failure:
         if isinstance(failure, ModuleNotFoundError) and _is_within(module, failure.name):
             raise HarnessError(
-                f"there is no module {failure.name!r} in {Path.cwd()}, nor installed"
-                + _hint(module, name)
+                f"there is no module {failure.name!r} in {Path.cwd()}, nor installed; "
+                + _remedy(module, name)
             ) from None
         needed = missing_extra(failure) if isinstance(failure, ModuleNotFoundError) else ""
         if needed:
@@ -55,10 +55,12 @@ def load(reference: str) -> object:
     return found
 
 
-def _hint(module: str, name: str) -> str:
-    """Return the module to name in place of its file, or nothing."""
+def _remedy(module: str, name: str) -> str:
+    """Return how a module that does not exist is to be named or found."""
     stem = module.removesuffix(".py")
-    return f"; name the module, not its file: {stem}:{name}" if Path(f"{stem}.py").exists() else ""
+    if Path(f"{stem}.py").exists():
+        return f"name the module, not its file: {stem}:{name}"
+    return "change to its directory, or install it"
 
 
 def _hidden(module: str) -> str:

@@ -217,7 +217,8 @@ def test_target_that_cannot_be_imported_is_a_mistake_at_its_place() -> None:
     )
     assert refused("run", "kv") == (
         f"Error: target 'kv': there is no module 'crash_tests_gone' in {Path.cwd()}, nor "
-        f"installed; correct [tool.powercut.targets] in {Path.cwd()}/pyproject.toml\n"
+        "installed; change to its directory, or install it; "
+        f"correct [tool.powercut.targets] in {Path.cwd()}/pyproject.toml\n"
     )
 
 

@@ -82,7 +82,8 @@ def test_a_program_that_moved_is_named_by_the_user(kept: Path, tmp_path: Path) -
     code, output = powercut(tmp_path, "replay", str(kept))
     assert code == ExitCode.USAGE
     assert output == (
-        f"Error: there is no module 'app' in {tmp_path}, nor installed; {kept} is of app:save: "
+        f"Error: there is no module 'app' in {tmp_path}, nor installed; "
+        f"change to its directory, or install it; {kept} is of app:save: "
         "if it has moved, give --target module:object\n"
     )
     assert powercut(tmp_path, "replay", str(kept), "--target", "moved:save")[0] == (
@@ -109,7 +110,7 @@ def test_no_option_names_a_check_that_moved(tmp_path: Path) -> None:
     assert code == ExitCode.USAGE
     assert output == (
         f"Error: the check that {file} was found with: there is no module 'checks' in "
-        f"{tmp_path}, nor installed\n"
+        f"{tmp_path}, nor installed; change to its directory, or install it\n"
     )
 
 

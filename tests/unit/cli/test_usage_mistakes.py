@@ -152,7 +152,8 @@ def test_check_without_a_workload_is_refused() -> None:
 
 def test_module_that_is_not_there_is_named(project: Path) -> None:
     assert refused("explore", "no_such_store:workload") == (
-        f"there is no module 'no_such_store' in {project}, nor installed"
+        f"there is no module 'no_such_store' in {project}, nor installed; "
+        "change to its directory, or install it"
     )
 
 
