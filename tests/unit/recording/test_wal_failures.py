@@ -11,6 +11,7 @@ from system.errors import StorageFull
 from system.recording.records.errors import BarrierFailed, EventLost, RecorderError
 from system.recording.records.header import Reason
 from system.recording.records.status import ExecutionStatus, status_of
+from system.recording.wal_store import WalExecutionRecorder
 from tests.unit.recording.executions import ENVELOPE, EVENTS, FAILURE, RESPONSE, run
 from tests.unit.recording.recording_bench import SEGMENT, Bench
 
@@ -109,13 +110,19 @@ def test_a_cancelled_caller_takes_no_other_with_it(bench: Bench) -> None:
     run(work())
 
 
+def started_without_last_event(bench: Bench) -> tuple[WalExecutionRecorder, str]:
+    """Return a recorder whose last event the full disk has refused, and the execution's id."""
+    recorder, execution_id = bench.started(3)
+    bench.here.files.fail("append", SEGMENT, errno.ENOSPC)
+    with pytest.raises(StorageFull):
+        recorder.record_event(*EVENTS[3])
+    return recorder, execution_id
+
+
 def test_a_full_disk_loses_the_event_and_the_log_stays_usable(bench: Bench) -> None:
     async def work() -> None:
         await bench.open()
-        recorder, execution_id = bench.started(3)
-        bench.here.files.fail("append", SEGMENT, errno.ENOSPC)
-        with pytest.raises(StorageFull):
-            recorder.record_event(*EVENTS[3])
+        recorder, execution_id = started_without_last_event(bench)
         record = await recorder.finalize(RESPONSE)
         assert record is not None
         assert record.header.replayable_reason == Reason.RECORDING_FAILURE
@@ -128,10 +135,7 @@ def test_a_full_disk_loses_the_event_and_the_log_stays_usable(bench: Bench) -> N
 def test_a_mark_does_not_replace_the_loss_of_an_event(bench: Bench) -> None:
     async def work() -> None:
         await bench.open()
-        recorder, execution_id = bench.started(3)
-        bench.here.files.fail("append", SEGMENT, errno.ENOSPC)
-        with pytest.raises(StorageFull):
-            recorder.record_event(*EVENTS[3])
+        recorder, execution_id = started_without_last_event(bench)
         recorder.mark_not_replayable("uses a clock")
         await recorder.finalize(RESPONSE)
         for _ in range(2):
