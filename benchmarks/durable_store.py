@@ -12,6 +12,7 @@ import apsw
 
 from system.durable.emitter import checked_spec
 from system.durable.open_state import open_state
+from system.durable.seconds import SteadyClock
 from system.durable.state import StateDatabase, Transaction
 from system.durable.stores import Stores
 from system.durable.trigger import SessionStatus, TriggerSpec
@@ -47,7 +48,8 @@ class DurableStore:
         self.host = real_host(directory)
         marker = Path(directory, "root.json")
         root_id = json.loads(marker.read_bytes())["root_id"] if marker.exists() else None
-        self.state: StateDatabase = open_state(self.host, root_id)
+        self.clock = SteadyClock(self.host.clock)
+        self.state: StateDatabase = open_state(self.host, root_id, self.clock)
         self.stores = Stores(self.host, 1, AllLiving())
 
     def do(self, work: Callable[[Transaction], T]) -> T:

@@ -144,4 +144,4 @@ def _claim(store: DurableStore) -> _Claimed:
 
 
 def _now(store: DurableStore) -> float:
-    return reached_at(store.state.now_ns())
+    return reached_at(store.clock.now_ns())

@@ -18,7 +18,6 @@ from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from datetime import tzinfo
 from io import BytesIO
-from itertools import count
 from posixpath import dirname, join
 from threading import Lock
 from typing import Any, Final, TypeVar, cast
@@ -165,19 +164,13 @@ class RealFileSystem:
 
 
 class RealClock:
-    """The operating system's clocks, and a counter."""
-
-    def __init__(self) -> None:
-        self._instants = count(1)
+    """The operating system's clocks."""
 
     def wall_ns(self) -> int:
         return time.time_ns()
 
     def monotonic_ns(self) -> int:
         return time.monotonic_ns()
-
-    def sequence(self) -> int:
-        return next(self._instants)
 
     async def sleep(self, delay_ns: int) -> None:
         await asyncio.sleep(delay_ns / 1e9)

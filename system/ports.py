@@ -162,10 +162,6 @@ class Clock(Protocol):
         """Return nanoseconds since an arbitrary moment; for timers, never steps back."""
         ...
 
-    def sequence(self) -> int:
-        """Return the next logical instant of this boot, from 1."""
-        ...
-
     async def sleep(self, delay_ns: int) -> None:
         """Return after ``delay_ns`` nanoseconds of ``monotonic_ns``; 0 lets others run first."""
         ...

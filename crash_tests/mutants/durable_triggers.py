@@ -66,22 +66,11 @@ turn_is_applied_in_two_transactions = Mutant(
     (
         SourcePatch(
             "system.durable.stores",
-            "return await state.run(lambda transaction: self.apply(transaction, outbox))",
+            "for trigger_id in outbox.superseded:",
             """
-            first = StateOutbox(outbox.session_id, outbox.seq, outbox.trigger_id)
-            if not await state.run(lambda transaction: self.apply(transaction, first)):
-                return False
-            for trigger_id, spec in outbox.emitted:
-                await state.run(
-                    lambda transaction: self.emitter.emit(transaction, spec, trigger_id)
-                )
-            for checkpoint in outbox.checkpoints:
-                await state.run(
-                    lambda transaction: self.tasks.checkpoint(transaction, checkpoint)
-                )
-            for intent in outbox.intents:
-                await state.run(lambda transaction: self.activities.intend(transaction, intent))
-            return True
+            transaction.execute("COMMIT")
+            transaction.execute("BEGIN IMMEDIATE")
+            for trigger_id in outbox.superseded:
             """,
         ),
     ),

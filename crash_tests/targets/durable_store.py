@@ -34,6 +34,7 @@ from sim.world import World
 from system.durable.activity_runner import ActivityRunner
 from system.durable.errors import StateDamaged, StateStopped
 from system.durable.open_state import open_state
+from system.durable.seconds import SteadyClock
 from system.durable.state import StateDatabase, Transaction
 from system.durable.state_outbox import StateOutbox
 from system.durable.stores import Recovered, Stores
@@ -108,6 +109,7 @@ class DurableStore(SystemTarget):
         self._world: World[Host]
         self._host: Host
         self._ledger: EffectLedger
+        self._clock: SteadyClock
         self._state: StateDatabase
         self._stores: Stores
         self._recovered: Recovered
@@ -138,7 +140,8 @@ class DurableStore(SystemTarget):
         self._claims.clear()
         if self._recovering_from is None or self._now() < self._recovering_from:
             self._recovering_from = self._now()
-        self._state = open_state(host, self._root_id)
+        self._clock = SteadyClock(host.clock)
+        self._state = open_state(host, self._root_id, self._clock)
         self._root_id = self._state.root_id
         self._stores = Stores(host, self._epoch, self._sessions, MOST_ATTEMPTS)
         self._recovered = self._state.transact(self._recover)

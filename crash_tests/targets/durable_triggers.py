@@ -156,7 +156,7 @@ class DurableTriggers(DurableStore):
             and each.status == "PENDING"
             and each.due_by(before)
         }
-        found = self._stores.queue.next_of(session or None, reached_at(self._state.now_ns()))
+        found = self._stores.queue.next_of(session or None, reached_at(self._clock.now_ns()))
         if found is None:
             if surely:
                 raise Starved("a due trigger is not offered", expected=sorted(surely))
@@ -216,7 +216,7 @@ class DurableTriggers(DurableStore):
         self._claims.pop(session, None)
         self._shadow.begin(state, certain=True)
         try:
-            self._run(self._stores.apply_turn(self._state, outbox))
+            self._run(self._state.run(lambda transaction: self._stores.apply(transaction, outbox)))
         except StorageError as refused:
             self._refuse_line(refused, state)
             return "refused"

@@ -26,13 +26,12 @@ class SimulatedClock:
     be due at the same time. ``interposer`` is removed at the next boot.
     """
 
-    __slots__ = ("_sequence", "_wall_offset_ns", "interposer", "now_ns")
+    __slots__ = ("_wall_offset_ns", "interposer", "now_ns")
 
     def __init__(self) -> None:
         self.now_ns = 0
         self.interposer: ClockInterposer | None = None
         self._wall_offset_ns = EPOCH_NS
-        self._sequence = 0
 
     def wall_ns(self) -> int:
         """Return nanoseconds since 1970 in UTC."""
@@ -51,11 +50,6 @@ class SimulatedClock:
         self.now_ns += TICK_NS
         return self.now_ns
 
-    def sequence(self) -> int:
-        """Return the next logical instant of this lifetime, from 1."""
-        self._sequence += 1
-        return self._sequence
-
     async def sleep(self, delay_ns: int) -> None:
         """Return after ``delay_ns`` nanoseconds of virtual time; 0 lets other tasks run first."""
         await asyncio.sleep(delay_ns / 1e9)
@@ -65,8 +59,7 @@ class SimulatedClock:
         return asyncio.timeout(delay_ns / 1e9)
 
     def boot(self) -> None:
-        """Start a lifetime: the logical sequence begins again, time goes on."""
-        self._sequence = 0
+        """Start a lifetime: time goes on."""
         self.interposer = None
 
     def advance(self, delay_ns: int) -> None:

@@ -96,10 +96,6 @@ class StateDatabase:
         self.root_id = ""
         self.stopped: str | None = None
 
-    def now_ns(self) -> int:
-        """Return nanoseconds since 1970 that never step back during a boot."""
-        return self._clock.now_ns()
-
     def transact(self, work: Callable[[Transaction], T]) -> T:
         """Return ``work(transaction)`` when everything that it has written is durable.
 

@@ -14,7 +14,7 @@ from system.durable.emitter import Emitter
 from system.durable.errors import RowDamaged
 from system.durable.report import ReportStore
 from system.durable.schedule_store import ScheduleStore
-from system.durable.state import StateDatabase, Transaction
+from system.durable.state import Transaction
 from system.durable.state_outbox import StateOutbox
 from system.durable.task_store import TaskStore
 from system.durable.trigger import Sessions, Trigger
@@ -60,13 +60,6 @@ class Stores:
             host.ids, epoch, self.emitter, self.queue, self.schedules, self.tasks, self.reports,
             most_attempts,
         )  # fmt: skip
-
-    async def apply_turn(self, state: StateDatabase, outbox: StateOutbox) -> bool:
-        """Apply the outbox of a durable line in a transaction of its own, as ``apply`` does.
-
-        Raises the errors of the database; then the next boot applies it.
-        """
-        return await state.run(lambda transaction: self.apply(transaction, outbox))
 
     def apply(self, transaction: Transaction, outbox: StateOutbox) -> bool:
         """Apply the outbox of a durable line; return False if that was done before.

@@ -59,11 +59,6 @@ class TaskEvent(NamedTuple):
     event: str
     data_json: str
 
-    @property
-    def data(self) -> Json:
-        """The data of the event."""
-        return cast("Json", json.loads(self.data_json))
-
 
 TASK_EVENTS: Final = Table("task_events", TaskEvent, key_columns=2)
 

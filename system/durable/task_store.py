@@ -65,14 +65,6 @@ class TaskStore:
         self._note(transaction, task)
         return task
 
-    def events(self, transaction: Transaction, task_id: str, after: int = 0) -> list[TaskEvent]:
-        """Return the events of a task with numbers above ``after``; raises ``RowDamaged``."""
-        numbers = transaction.execute(
-            "SELECT seq FROM task_events WHERE task_id=? AND seq>? ORDER BY seq", (task_id, after)
-        )
-        found = [TASK_EVENTS.read(transaction, task_id, int(str(seq))) for (seq,) in numbers]
-        return [event for event in found if event is not None]
-
     def resume(self, transaction: Transaction, may_resume: Callable[[str], bool]) -> list[str]:
         """Emit RESUME for each ACTIVE task of a session without open triggers; return their ids.
 

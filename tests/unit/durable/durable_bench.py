@@ -12,9 +12,10 @@ from sim.choices import SeededChoices
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.world import World
 from system.durable.open_state import open_state
-from system.durable.seconds import SECOND_NS, reached_at
+from system.durable.seconds import SECOND_NS, SteadyClock, reached_at
 from system.durable.state import StateDatabase, Transaction
 from system.durable.stores import Stores
+from system.durable.task import TASK_EVENTS, TaskEvent
 from system.durable.trigger import TRIGGERS, Claim, SessionStatus, Trigger, TriggerSpec
 from system.ports import Host, Json
 
@@ -22,6 +23,15 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 ROOT: Final = "r" * 32
+
+
+def task_events(transaction: Transaction, task_id: str) -> list[TaskEvent]:
+    """Return the events of a task in their order, each with a right checksum."""
+    numbers = transaction.execute(
+        "SELECT seq FROM task_events WHERE task_id=? ORDER BY seq", (task_id,)
+    )
+    found = [TASK_EVENTS.read(transaction, task_id, int(str(seq))) for (seq,) in numbers]
+    return [event for event in found if event is not None]
 
 
 class KnownSessions:
@@ -46,6 +56,7 @@ class Bench:
         self.world = World(simulated_host, SeededChoices(1))
         self.sessions = KnownSessions()
         self.host: Host
+        self.clock: SteadyClock
         self.state: StateDatabase
         self.stores: Stores
         self.epoch = 0
@@ -55,7 +66,8 @@ class Bench:
     def boot(self) -> None:
         """Start the machine, open the database, and fill the queue."""
         self.host = self.world.boot()
-        self.state = open_state(self.host, self.root_id)
+        self.clock = SteadyClock(self.host.clock)
+        self.state = open_state(self.host, self.root_id, self.clock)
         self.root_id = self.state.root_id
         self.epoch += 1
         self.stores = Stores(self.host, self.epoch, self.sessions)
@@ -91,12 +103,12 @@ class Bench:
 
     def due(self, session: str | None = "s") -> str | None:
         """Return the trigger that the queue would give to a session now."""
-        return self.stores.queue.next_of(session, reached_at(self.state.now_ns()))
+        return self.stores.queue.next_of(session, reached_at(self.clock.now_ns()))
 
     @property
     def now(self) -> float:
         """The time in seconds since 1970."""
-        return reached_at(self.state.now_ns())
+        return reached_at(self.clock.now_ns())
 
     def kill(self) -> None:
         """Kill the process and start it again."""

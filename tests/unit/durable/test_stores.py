@@ -40,7 +40,7 @@ def check_applied(bench: Bench, outbox: StateOutbox) -> None:
 
 def test_a_line_is_applied_as_a_whole_and_once(bench: Bench) -> None:
     outbox = outbox_of_turn(bench)
-    assert bench.world.loop.run_until_complete(bench.stores.apply_turn(bench.state, outbox))
+    assert bench.do(bench.stores.apply, outbox)
     bench.cut_power()
     check_applied(bench, outbox)
     assert not bench.do(bench.stores.apply, outbox)
@@ -53,7 +53,7 @@ def test_a_line_that_the_database_has_refused_is_applied_by_the_next_boot(
     outbox = outbox_of_turn(bench)
     bench.fail("write *state.db-wal #1 EIO")
     with pytest.raises(StateStopped):
-        bench.world.loop.run_until_complete(bench.stores.apply_turn(bench.state, outbox))
+        bench.do(bench.stores.apply, outbox)
     bench.kill()
     assert bench.row(outbox.trigger_id or "").status is TriggerStatus.CLAIMED
     assert bench.do(bench.stores.apply, outbox)

@@ -153,8 +153,7 @@ def test_an_absolute_path_is_taken_as_it_is(host: Host, tmp_path: Path) -> None:
     assert host.files.kind("x") is FileKind.DIRECTORY
 
 
-def test_clocks_run_forward_and_the_sequence_counts(host: Host) -> None:
-    assert [host.clock.sequence() for _ in range(3)] == [1, 2, 3]
+def test_clocks_run_forward(host: Host) -> None:
     assert host.clock.wall_ns() > 1_700_000_000 * 10**9
     before = host.clock.monotonic_ns()
     assert host.clock.monotonic_ns() >= before

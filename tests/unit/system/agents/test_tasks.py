@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from asyncio import Event
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ from system.durable.trigger import Trigger
 from system.ports import Json, JsonObject
 from system.recovery.resume import Resume
 from system.runtime import Options
+from tests.unit.durable.durable_bench import task_events
 from tests.unit.system.agents.emitting import DAY, emit, fail_disk, row
 from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import parent_and_child
@@ -39,10 +41,8 @@ def task(room: Room, task_id: str) -> Task:
 def events(room: Room, task_id: str) -> list[tuple[str, Json]]:
     durable = room.runtime._orchestrator.durable
     assert durable.state is not None
-    assert durable.stores is not None
-    tasks = durable.stores.tasks
-    found = durable.state.transact(lambda each: tasks.events(each, task_id))
-    return [(each.event, each.data) for each in found]
+    found = durable.state.transact(lambda each: task_events(each, task_id))
+    return [(each.event, json.loads(each.data_json)) for each in found]
 
 
 def waiting(room: Room) -> list[Trigger]:
