@@ -12,7 +12,7 @@ from oracles.durable.violations import (
     UncountedAttempt,
     WrongOutcome,
 )
-from oracles.violation import FalseAlarm, LostAck, Resurrected, Starved
+from oracles.violation import FalseAlarm, Resurrected, Starved
 
 _FINAL = ("DONE", "FAILED", "UNCERTAIN")
 
@@ -117,11 +117,6 @@ class ShadowEffects:
                 raise Starved("an activity is not performed", key=key, actual=row)
             if row["status"] == "DONE" and not (effects.get(key) or self._activity(key).decided):
                 raise MissingEffect("an activity was never performed", key=key, actual=row)
-
-    def check_kept(self, rows: Rows, key: str) -> None:
-        """Check that an undecided activity still has its row."""
-        if key not in rows.activities:
-            raise LostAck("an undecided activity is gone", key=key)
 
     def _activity(self, key: str) -> KnownActivity:
         return self._known.setdefault(key, KnownActivity())

@@ -15,7 +15,7 @@ from oracles.durable.violations import (
     UncountedAttempt,
     WrongOutcome,
 )
-from oracles.violation import FalseAlarm, LostAck, Resurrected, Starved
+from oracles.violation import FalseAlarm, Resurrected, Starved
 from tests.unit.oracles.durable.rows_of import rows_of
 
 KEY = "activity:x:1"
@@ -93,13 +93,6 @@ def test_everything_is_performed_in_the_end() -> None:
     with pytest.raises(MissingEffect):
         shadow.check_performed(ledger("DONE"), {KEY: 0})
     shadow.check_performed(ledger("DONE"), {KEY: 1})
-
-
-def test_an_undecided_activity_is_kept() -> None:
-    shadow = ShadowEffects()
-    shadow.check_kept(ledger("UNCERTAIN"), KEY)
-    with pytest.raises(LostAck):
-        shadow.check_kept(rows_of(State(), {}), KEY)
 
 
 def test_it_is_known_since_when_nothing_is_to_be_decided() -> None:
