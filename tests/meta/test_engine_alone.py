@@ -32,11 +32,14 @@ APPLICATION = (
     "tests/unit/recording/",
     "tests/unit/system/",
 )
-OWN_TESTS = (
-    ("tests/unit/cli", "--ignore=tests/unit/cli/test_calibrate.py"),
-    ("tests/snapshots", "tests/unit/fuzz", "tests/unit/world"),
-)
-"""The folders that run in the copy, in one process each line."""
+FAILURES = ("tests/unit/cli/test_findings.py", "tests/unit/cli/test_replay_failure.py")
+OTHERS = ("tests/unit/cli/test_calibrate.py", *FAILURES)
+OWN_TESTS = {
+    "failures": FAILURES,
+    "cli": ("tests/unit/cli", *[f"--ignore={path}" for path in OTHERS]),
+    "fuzz": ("tests/snapshots", "tests/unit/fuzz", "tests/unit/world"),
+}
+"""What runs in the copy, each in a process of its own, because each takes half a minute."""
 ALL_TESTS = ("tests/conformance", "tests/controls", "tests/litmus", "tests/unit")
 """Those of the engine, when the application is removed."""
 HIDING = """\
@@ -71,11 +74,11 @@ def run_tests(engine: Path, *arguments: str) -> str:
     return finished.stdout
 
 
-@pytest.mark.parametrize("folders", OWN_TESTS, ids=["cli", "fuzz"])
+@pytest.mark.parametrize("paths", OWN_TESTS.values(), ids=OWN_TESTS)
 def test_the_engine_passes_its_own_tests_without_the_runtime(
-    engine: Path, folders: tuple[str, ...]
+    engine: Path, paths: tuple[str, ...]
 ) -> None:
-    assert "[100%]" in run_tests(engine, *folders)
+    assert "[100%]" in run_tests(engine, *paths)
 
 
 def test_no_test_of_the_engine_imports_the_runtime(engine: Path) -> None:
