@@ -58,6 +58,9 @@ class OfflineRecords:
             if execution_id in self.log.executions.headless:
                 problem = f"the log has no start of execution {execution_id}"
                 raise RecordCorruptedError(DIRECTORY, [problem]) from missing
+            for path in self.log.gone:
+                problem = f"it is missing, and may have had execution {execution_id}"
+                raise RecordCorruptedError(path, [problem]) from missing
             raise
 
     def list_all(self) -> Iterator[str]:

@@ -12,7 +12,7 @@ from system.recording.stores.file_store import FileExecutionStore, is_settled
 from system.recording.wal.checkpoint import CHECKPOINT
 from system.recording.wal.format import DIRECTORY
 from system.recording.wal.log import RECORDS, SEGMENT_BYTES, WriteAheadLog
-from system.recording.wal.recording import WalRecording
+from system.recording.wal.recording import FoundPacks, WalRecording
 from system.recording.wal.recovery import (
     ReadLog,
     make_log_durable,
@@ -47,8 +47,8 @@ def resume_recording(
     segments = tuple((segment.path, segment.last) for segment in log.segments)
     appended = WriteAheadLog(host, root, log.last, log.number, segments, segment_bytes)
     recording = WalRecording(
-        host, appended, root, most_bytes, log.snapshots, log.pack,
-        is_checkpoint_damaged=bool(log.checkpoint.problem),
+        host, appended, root, most_bytes,
+        FoundPacks(log.snapshots, log.pack, log.newest_records, log.is_checkpoint_wrong),
     )  # fmt: skip
     # None of them is in a pack up to the checkpoint.
     newer = FileExecutionStore(host, join(root, RECORDS), above=log.checkpoint.pack)

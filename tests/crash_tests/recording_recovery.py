@@ -42,10 +42,13 @@ class Recovered(NamedTuple):
     aside: dict[str, bytes]
 
 
-def recover(process: Process, started: Collection[str] = ()) -> Recovered:
+def recover(
+    process: Process, started: Collection[str] = (), *, has_damaged_pack: bool = False
+) -> Recovered:
     """Open the recording, which recovers it; check the files that it leaves.
 
     A record of ``started`` that is hidden by damage is found as a damaged one.
+    ``has_damaged_pack``: a pack of records is damaged.
     """
     with Lifetime(process) as (host, loop):
         opened = open_recording(host, segment_bytes=SEGMENT_BYTES)
@@ -53,7 +56,7 @@ def recover(process: Process, started: Collection[str] = ()) -> Recovered:
         store = WalExecutionStore(recording, host.clock)
         records = read_store(store, started)
         check_incomplete(store, records)
-        check_record_files(host.files, records)
+        check_record_files(host.files, records, is_silent=has_damaged_pack)
         check_recovered_names({each: names_in(host.files, each) for each in DIRECTORIES})
         aside = _aside(host.files)
     report = log.report
@@ -61,7 +64,8 @@ def recover(process: Process, started: Collection[str] = ()) -> Recovered:
         *(each.path for each in report.damaged),
         *(f"missing {gap}" for gap in report.missing),
         *report.corrupted,
-        *report.findings,
+        # A finding begins with a path.
+        *(finding.partition(": ")[0] for finding in report.findings),
     )
     return Recovered(records, reported, aside)
 
@@ -77,13 +81,13 @@ def _aside(files: FileSystem) -> dict[str, bytes]:
 
 @dataclass(frozen=True)
 class Bad:
-    """Damage to a file of a root: the file, and the bytes that must be kept of it.
+    """Damage to a file of a root: the file, and the bytes that must be kept of it, if any.
 
     ``excused`` are the executions that may have lost log records to it.
     """
 
     path: str
-    data: bytes
+    data: bytes | None
     excused: Collection[str] = ()
 
 
@@ -135,16 +139,23 @@ def _check_report(found: Recovered, bad: Bad | None, *, is_first: bool) -> None:
     if bad is None:
         if found.reported or copies:
             raise FalseAlarm("recovery reports damage that no crash can do", found=found)
-    elif (is_first and bad.path not in found.reported) or bad.data not in found.aside.values():
+    elif (is_first and bad.path not in found.reported) or (
+        bad.data is not None and bad.data not in found.aside.values()
+    ):
         raise UnreportedDamage("damage is not reported, or the bad bytes are gone", found=found)
 
 
-def with_file(root: RecordedRoot, path: str, change: Callable[[bytes], bytes]) -> RecordedRoot:
-    """Return a durable root with one file changed."""
+def with_file(
+    root: RecordedRoot, path: str, change: Callable[[bytes], bytes | None]
+) -> RecordedRoot:
+    """Return a durable root with one file changed, or removed."""
     process = Process(Disk(root.image))
-    content = root.image.files()[f"/{path}"]
-    descriptor = process.open(f"/{path}", os.O_WRONLY | os.O_TRUNC)
-    process.write(descriptor, change(content))
-    process.close(descriptor)
+    content = change(root.image.files()[f"/{path}"])
+    if content is None:
+        process.unlink(f"/{path}")
+    else:
+        descriptor = process.open(f"/{path}", os.O_WRONLY | os.O_TRUNC)
+        process.write(descriptor, content)
+        process.close(descriptor)
     image = process.disk.snapshot()
     return root._replace(image=Image.of_platter(image.cached, image.next_inode))

@@ -41,21 +41,24 @@ def flipped(content: bytes, bits: Iterable[int]) -> Iterator[bytes]:
         yield bytes(changed)
 
 
-def hit(path: str, damaged: bytes) -> list[str]:
-    """Return the executions of a snapshot that have lost a byte."""
+def hit(path: str, damaged: bytes | None) -> list[str]:
+    """Return the executions of a snapshot that have lost a byte; None is a missing file."""
     if path != SNAPSHOT:
         return []
     content = content_of(path)
     found = []
     for execution_id, member in members_of(content).items():
         start = content.index(member)
-        if damaged[start : start + len(member)] != member:
+        if damaged is None or damaged[start : start + len(member)] != member:
             found.append(execution_id)
     return found
 
 
-def check(path: str, damaged: bytes, *, again: bool = False) -> Recovered:
-    """Recover a root with damage to a file; recover it ``again``, which changes nothing."""
+def check(path: str, damaged: bytes | None, *, again: bool = False) -> Recovered:
+    """Recover a root with damage to a file; recover it ``again``, which changes nothing.
+
+    If the file is None, it is missing.
+    """
     root = with_file(durable_root(), path, lambda _: damaged)
     process = Process(Disk(root.image))
     found = recover(process, root.ids.values())
@@ -105,3 +108,7 @@ def test_every_shorter_file_is_reported_and_keeps_the_whole_executions(path: str
     content = content_of(path)
     for size in range(0, len(content) - 1, 1 + len(content) // 100):
         assert path in check(path, content[:size], again=size % 4 == 0).reported
+
+
+def test_a_missing_snapshot_is_reported_and_costs_its_executions_only() -> None:
+    assert SNAPSHOT in check(SNAPSHOT, None, again=True).reported

@@ -7,6 +7,7 @@ as complete, and the same records as a recovery that was not crashed.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 import pytest
@@ -55,17 +56,26 @@ class Recovered(NamedTuple):
     damaged: tuple[str, ...]
 
 
-def recover(process: Process, *, is_damaged: bool = False) -> Recovered:
-    """Recover a root; only a recording that ``is_damaged`` may be reported as damaged."""
+def recover(
+    process: Process,
+    *,
+    is_damaged: bool = False,
+    started: Iterable[str] = (),
+    has_damaged_pack: bool = False,
+) -> Recovered:
+    """Recover a root; only a recording that ``is_damaged`` may be reported as damaged.
+
+    ``has_damaged_pack``: a pack of records is damaged, and may hide records of ``started``.
+    """
     providers: dict[str, Provider] = {"scripted": ScriptedProvider(), "slow": FakeProvider()}
     with Lifetime(process) as (host, loop):
         runtime = loop.run_until_complete(Runtime.recover(host, providers, OPTIONS))
         loop.raise_unhandled()
         store = runtime.records
         assert store is not None
-        records = read_store(store)
+        records = read_store(store, started)
         check_incomplete(store, records)
-        check_record_files(host.files, records)
+        check_record_files(host.files, records, is_silent=has_damaged_pack)
     check_report(runtime.report)
     log = runtime.report.recording
     assert log is not None
@@ -89,9 +99,15 @@ def root_of(*, lost: bool) -> Image:
     return Image.of_platter(left.cached, left.next_inode)
 
 
-def check_team(found: Recovered, team: RecordedTeam) -> None:
-    """Check the logs of the sessions and the records of the committed turns."""
-    check_turn_records(found.files)
+def check_team(
+    found: Recovered, team: RecordedTeam, damaged_pack: str = "", excused: Collection[str] = ()
+) -> None:
+    """Check the logs of the sessions and the records of the committed turns.
+
+    The records of a ``damaged_pack`` are those of ``excused`` sessions.
+    """
+    readable = {path: found.files[path] for path in found.files if path != damaged_pack}
+    check_turn_records(readable, excused)
     shadow = team.shadow()
     snapshot = shadow.read(found.files)
     shadow.settle(snapshot)

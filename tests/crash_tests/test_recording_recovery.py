@@ -47,6 +47,10 @@ def damaged(part: str) -> tuple[RecordedRoot, Bad]:
         member = members_of(content)[lost]
         place = content.index(member) + 30
         bad = Bad(path, flipped(member, 30), (lost,))
+    elif part == "missing":
+        path = "snapshots/00000001.pack"
+        bad = Bad(path, None, members_of(files[f"/{path}"]))
+        return with_file(root, path, lambda _: None), bad
     else:
         path = "wal/00000002.wal"
         segment = read_segment(files[f"/{path}"])
@@ -86,7 +90,7 @@ def test_a_recovery_of_entries_without_a_barrier_keeps_what_it_has_read() -> Non
     assert found.safe, found.failures[0].violation
 
 
-@pytest.mark.parametrize("part", ["checkpoint", "snapshot", "segment"])
+@pytest.mark.parametrize("part", ["checkpoint", "snapshot", "missing", "segment"])
 def test_every_crash_while_damage_is_put_aside_leaves_it_reported(part: str) -> None:
     root, bad = damaged(part)
     require_safe(explored(root, "posix", LAZY, bad))

@@ -9,7 +9,7 @@ from functools import partial
 from posixpath import join
 from typing import Final
 
-from system.errors import StorageError, raising_storage_full
+from system.errors import NewerFormat, StorageError, raising_storage_full
 from system.ports import FileKind, Host
 from system.recording.executions.execution import Execution
 from system.recording.executions.spool import chunks
@@ -204,14 +204,16 @@ class FileExecutionStore:
         return found
 
     def has(self, execution_id: str) -> bool:
-        """Return whether this store has the record, damaged or not; raises ``OSError``."""
+        """Return whether this store has the record, damaged or not; raises ``OSError``.
+
+        A record that is not found in a damaged pack is lost, whether the pack has had it or not.
+        """
         try:
-            return (
-                self._own_file(execution_id) is not None
-                or self.packs.find(execution_id) is not None
-            )
-        except StorageError:
+            return self.has_own_file(execution_id) or self.packs.find(execution_id) is not None
+        except NewerFormat:
             return True
+        except StorageError:
+            return False
 
     def hash_of(self, execution_id: str) -> str | None:
         known = self._hashes.get(execution_id)

@@ -43,7 +43,6 @@ from system.recording.stores.readable_part import readable_part
 from system.storage.atomic_file import read_whole
 from system.storage.transfer import read_all
 
-SUFFIX: Final = ".pack"
 NAME: Final = re.compile(r"(\d{8})\.pack")
 MAGIC: Final = b"SYREC"
 VERSION: Final = 1
@@ -55,6 +54,11 @@ _CRC: Final = Struct(">I")
 _TRAILER_BYTES: Final = _TRAILER.size + _CRC.size
 _DIGEST_BYTES: Final = 16
 _HASH: Final = re.compile("sha256:([0-9a-f]{16})")
+
+
+def pack_name(number: int) -> str:
+    """Return the name of a pack, from 1."""
+    return f"{number:08d}.pack"
 
 
 class Packable(Protocol):

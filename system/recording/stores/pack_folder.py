@@ -16,10 +16,10 @@ from system.recording.executions.spool import chunks
 from system.recording.records.errors import ForeignRecordFile, PackCorruptedError
 from system.recording.stores.pack import (
     NAME,
-    SUFFIX,
     Member,
     Packable,
     PackTable,
+    pack_name,
     pack_pieces,
     read_table,
 )
@@ -115,4 +115,4 @@ class PackFolder:
             self._unreadable.append(newer)
 
     def _path(self, number: int) -> str:
-        return join(self._directory, f"{number:08d}{SUFFIX}")
+        return join(self._directory, pack_name(number))

@@ -1,6 +1,6 @@
 """The checkpoint: all entries of the write-ahead log up to its number are in records or snapshots.
 
-{"pack":2,"segment":3,"sequence":41,"v":1,"crc":"9f3a11c2"}
+{"pack":2,"records":2,"segment":3,"sequence":41,"snapshots":0,"v":1,"crc":"9f3a11c2"}
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ CHECKPOINT: Final = "checkpoint"
 VERSION: Final = 1
 
 
-class ReadCheckpoint(NamedTuple):
-    """A checkpoint as it was read; its numbers are 0 if none can be read.
+class Checkpoint(NamedTuple):
+    """The numbers of a checkpoint; those of one that cannot be read are 0.
 
     Segments below the number ``segment`` can be removed. ``pack`` is the number of the pack of
-    records, if the checkpoint has one, and of the pack of snapshots. ``content`` are the bytes
-    of a damaged checkpoint, and ``problem`` describes the damage.
+    records, if the checkpoint has one, and of the pack of snapshots. ``records`` is the number of
+    the newest pack of records, ``snapshots`` that of the pack of snapshots, both 0 if there is
+    none, and None if the checkpoint does not say it. ``content`` are the bytes of a damaged
+    checkpoint, and ``problem`` describes the damage.
     """
 
     sequence: int = 0
@@ -29,6 +31,8 @@ class ReadCheckpoint(NamedTuple):
     pack: int = 0
     problem: str = ""
     content: bytes = b""
+    records: int | None = None
+    snapshots: int | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -36,31 +40,35 @@ class ReadCheckpoint(NamedTuple):
         return bool(self.segment)
 
 
-def read_checkpoint(files: FileSystem, path: str) -> ReadCheckpoint:
+def read_checkpoint(files: FileSystem, path: str) -> Checkpoint:
     """Read the checkpoint at ``path``; raises ``NewerFormat`` or ``OSError``."""
     try:
         content = read_whole(files, path)
     except FileNotFoundError:
-        return ReadCheckpoint()
+        return Checkpoint()
     try:
         members = unseal(content.removesuffix(b"\n"))
     except BadSeal as bad:
-        return ReadCheckpoint(problem=f"it cannot be read: {bad}", content=content)
+        return Checkpoint(problem=f"it cannot be read: {bad}", content=content)
     version = members.get("v")
     if isinstance(version, int) and version > VERSION:
         raise NewerFormat(path, f"it has format v={version}, known is v={VERSION}")
     numbers = (members.get("sequence"), members.get("segment", 0), members.get("pack", 0))
     sequence, segment, pack = numbers
     if isinstance(sequence, int) and isinstance(segment, int) and isinstance(pack, int):
-        return ReadCheckpoint(sequence, segment, pack)
-    return ReadCheckpoint(problem=f"its numbers are {numbers!r:.100}", content=content)
+        records, snapshots = members.get("records"), members.get("snapshots")
+        return Checkpoint(
+            sequence, segment, pack,
+            records=records if isinstance(records, int) else None,
+            snapshots=snapshots if isinstance(snapshots, int) else None,
+        )  # fmt: skip
+    return Checkpoint(problem=f"its numbers are {numbers!r:.100}", content=content)
 
 
-def write_checkpoint(
-    files: FileSystem, ids: Ids, path: str, sequence: int, segment: int, pack: int
-) -> None:
+def write_checkpoint(files: FileSystem, ids: Ids, path: str, checkpoint: Checkpoint) -> None:
     """Replace the checkpoint durably; raises as ``write_atomic``."""
     members: JsonObject = {
-        "v": VERSION, "sequence": sequence, "segment": segment, "pack": pack,
+        "v": VERSION, "sequence": checkpoint.sequence, "segment": checkpoint.segment,
+        "pack": checkpoint.pack, "records": checkpoint.records, "snapshots": checkpoint.snapshots,
     }  # fmt: skip
     write_atomic(files, path, seal(members) + b"\n", ids)

@@ -298,6 +298,12 @@ class WriteAheadLog:
         if not self._is_syncing:
             segment.close()
 
+    def sync_root(self) -> None:
+        """Make the directories of the recording durable, if no barrier has; raises ``OSError``."""
+        if not self._is_root_synced:
+            self._host.files.sync_dir(self._root)
+            self._is_root_synced = True
+
     def finish_through(self, sequence: int) -> int:
         """Finish the open segment if it has no entry above ``sequence``.
 

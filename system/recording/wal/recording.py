@@ -10,7 +10,7 @@ from asyncio import get_running_loop
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from contextlib import suppress
 from posixpath import join
-from typing import Final
+from typing import Final, NamedTuple
 
 from system.errors import StorageError
 from system.ports import Host
@@ -20,10 +20,29 @@ from system.recording.executions.log_record import LogRecord, StoredLogRecord
 from system.recording.executions.log_record_list import MOST_BYTES
 from system.recording.executions.spool import Spool
 from system.recording.stores.file_store import FileExecutionStore
-from system.recording.wal.checkpoint import CHECKPOINT, write_checkpoint
+from system.recording.wal.checkpoint import CHECKPOINT, Checkpoint, write_checkpoint
 from system.recording.wal.log import RECORDS, SNAPSHOTS, WriteAheadLog
 
 _FINAL_RESPONSE: Final = int(EntryType.FINAL_RESPONSE)
+
+
+class FoundPacks(NamedTuple):
+    """The packs that a recovery has found.
+
+    ``snapshots`` are the numbers of all packs of snapshots, ``pack`` is the highest number of a
+    pack that was in use, and ``records`` the number of the newest pack of records in the
+    checkpoint, or 0. A wrong file of the checkpoint is replaced by the next one, also if it covers
+    nothing: either it names packs that are missing, or it is damaged, and the new log begins with
+    low numbers, and would be ignored if the old ones could be read again.
+    """
+
+    snapshots: Collection[int] = ()
+    pack: int = 0
+    records: int = 0
+    is_checkpoint_wrong: bool = False
+
+
+NO_PACKS: Final = FoundPacks()
 
 
 class WalRecording:
@@ -32,10 +51,7 @@ class WalRecording:
     ``running`` are the executions under way, ``waiting`` the finished ones whose record no
     checkpoint has written yet. ``files`` is the store of the others, and ``being_written`` are the
     ids of records that a checkpoint is writing now. At most ``most_bytes`` of the log records of an
-    execution are kept in memory. ``snapshots`` are the numbers of the packs of snapshots that a
-    recovery has found, and ``pack`` is the highest number of a pack that was in use. A damaged file
-    of the checkpoint is replaced by the next one, also if it covers nothing: the new log begins
-    with low numbers, and would be ignored if the old ones could be read again.
+    execution are kept in memory. ``found`` are the packs that a recovery has found.
     """
 
     def __init__(
@@ -44,10 +60,7 @@ class WalRecording:
         log: WriteAheadLog,
         root: str = "",
         most_bytes: int = MOST_BYTES,
-        snapshots: Collection[int] = (),
-        pack: int = 0,
-        *,
-        is_checkpoint_damaged: bool = False,
+        found: FoundPacks = NO_PACKS,
     ) -> None:
         self.log = log
         self.files = FileExecutionStore(host, join(root, RECORDS), join(root, SNAPSHOTS))
@@ -55,7 +68,7 @@ class WalRecording:
         self.waiting: dict[str, ExecutionView] = {}
         self.being_written: frozenset[str] = frozenset()
         self._snapshots = FileExecutionStore(host, join(root, SNAPSHOTS))
-        self._snapshot_numbers = set(snapshots)
+        self._snapshot_numbers = {*found.snapshots}
         self._checkpoint_path = join(root, CHECKPOINT)
         self._host = host
         self._most_bytes = most_bytes
@@ -66,9 +79,10 @@ class WalRecording:
         # Those whose record has a file of its own, which may be damaged.
         self._replaced: set[str] = set()
         # The number of the last checkpoint; the packs of records are counted before the first one.
-        self._pack = pack
+        self._pack = found.pack
         self._are_packs_counted = False
-        self._is_checkpoint_damaged = is_checkpoint_damaged
+        self._newest_records = found.records
+        self._is_checkpoint_wrong = found.is_checkpoint_wrong
         # The number of finished segments when a checkpoint was refused.
         self._refused_segments = 0
         log.on_doubt = self._lose_entries_in_doubt
@@ -204,7 +218,7 @@ class WalRecording:
         self.being_written = frozenset(done)
         records = list(done.values())
         snapshots = [execution.view() for execution in running]
-        is_stale = log.has_segments or self._snapshot_numbers or self._is_checkpoint_damaged
+        is_stale = log.has_segments or self._snapshot_numbers or self._is_checkpoint_wrong
         if records or snapshots or is_stale:
             await self._host.workers.run(lambda: self._write_packs(records, snapshots))
             await self._settle(sequence)
@@ -222,11 +236,14 @@ class WalRecording:
         self._pack += 1
         for store in (self.files, self._snapshots):
             store.make_directory()
+        # A checkpoint must not survive a power cut without the directories of its packs.
+        self.log.sync_root()
         for view in [each for each in records if each.execution_id in self._replaced]:
             self.files.save(view.record())
         if packed := [each for each in records if each.execution_id not in self._replaced]:
             self.files.write_pack(self._pack, packed)
             self.files.sync()
+            self._newest_records = self._pack
         if snapshots:
             self._snapshot_numbers.add(self._pack)
             self._snapshots.write_pack(self._pack, snapshots)
@@ -236,16 +253,20 @@ class WalRecording:
         """Write the file of the checkpoint; remove the segments and snapshots before it."""
         host, path, pack = self._host, self._checkpoint_path, self._pack
         segment = self.log.finish_through(sequence)
+        snapshots = pack if pack in self._snapshot_numbers else 0
+        checkpoint = Checkpoint(
+            sequence, segment, pack, records=self._newest_records, snapshots=snapshots
+        )
 
         def settle() -> None:
-            write_checkpoint(host.files, host.ids, path, sequence, segment, pack)
+            write_checkpoint(host.files, host.ids, path, checkpoint)
             self.log.remove_before(segment)
             for number in [each for each in self._snapshot_numbers if each != pack]:
                 self._snapshots.remove_pack(number)
                 self._snapshot_numbers.discard(number)
 
         await host.workers.run(settle)
-        self._is_checkpoint_damaged = False
+        self._is_checkpoint_wrong = False
 
     async def settle_entries(self) -> bool:
         """Make all entries durable; return whether the log or a record has every execution.

@@ -8,15 +8,16 @@ before that, all files that the recovery needs still exist, and it is repeated.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from posixpath import join
 from typing import Final, NamedTuple
 
 from system.ports import Clock, FileKind, FileSystem, Ids, OpenMode
 from system.recording.records.errors import ForeignRecordFile, RecordCorruptedError
-from system.recording.stores.pack import NAME, builder_of, read_table
-from system.recording.wal.checkpoint import CHECKPOINT, ReadCheckpoint, read_checkpoint
+from system.recording.stores.pack import NAME, builder_of, pack_name, read_table
+from system.recording.wal.checkpoint import CHECKPOINT, Checkpoint, read_checkpoint
 from system.recording.wal.format import CURRENT, DIRECTORY, NEXT_CURRENT, SEGMENT_NAME, number_of
-from system.recording.wal.log import SNAPSHOTS
+from system.recording.wal.log import RECORDS, SNAPSHOTS
 from system.recording.wal.logged_executions import LoggedExecutions
 from system.recording.wal.report import WalReport
 from system.recording.wal.scan import ScannedSegment, durable_before, scan_segments
@@ -41,23 +42,35 @@ class ReadLog(NamedTuple):
 
     ``last`` is the number of its last entry, ``number`` that of its newest segment,
     ``snapshots`` are the numbers of all packs of snapshots, used or not. ``superfluous`` are
-    segments that a crash has left, or a power cut has restored.
+    segments that a crash has left, or a power cut has restored. ``gone`` are files and directories
+    that existed at the checkpoint, and are missing.
     """
 
     report: WalReport
     executions: LoggedExecutions
-    checkpoint: ReadCheckpoint
+    checkpoint: Checkpoint
     segments: tuple[ScannedSegment, ...]
     snapshots: tuple[int, ...]
     bad: tuple[BadBytes, ...]
     last: int
     number: int
     superfluous: tuple[str, ...]
+    gone: tuple[str, ...]
 
     @property
     def is_settled(self) -> bool:
         """Whether there is nothing to write: no segment, no snapshot, no damage."""
-        return not (self.segments or self.snapshots or self.bad)
+        return not (self.segments or self.snapshots or self.bad or self.gone)
+
+    @property
+    def is_checkpoint_wrong(self) -> bool:
+        """Whether the checkpoint must be replaced: it is damaged, or its files are missing."""
+        return bool(self.checkpoint.problem or self.gone)
+
+    @property
+    def newest_records(self) -> int:
+        """The number of the newest pack of records in the checkpoint, or 0."""
+        return 0 if self.gone else self.checkpoint.records or 0
 
     @property
     def pack(self) -> int:
@@ -76,6 +89,9 @@ def read_log(files: FileSystem, clock: Clock, root: str = "") -> ReadLog:
     segments = reader.read_segments(checkpoint)
     executions = LoggedExecutions(clock)
     snapshots = reader.read_snapshots(checkpoint, executions)
+    gone = reader.find_gone(checkpoint, segments)
+    if gone:
+        executions.may_lack_others = True
     for segment in segments:
         executions.apply(segment.series, settled)
     last = max([settled, *(segment.last for segment in segments)])
@@ -89,6 +105,7 @@ def read_log(files: FileSystem, clock: Clock, root: str = "") -> ReadLog:
         last,
         reader.number,
         tuple(reader.superfluous),
+        gone,
     )
 
 
@@ -137,6 +154,11 @@ def make_log_durable(files: FileSystem, log: ReadLog, root: str = "") -> None:
                 files.sync_dir(path)
 
 
+def _had_barrier(segments: Iterable[ScannedSegment]) -> bool:
+    """Whether an entry shows that the log, and its directories, were durable."""
+    return any(series.known_durable for segment in segments for series in segment.series)
+
+
 class _Reader:
     """Reads the files of one log, and collects their damage."""
 
@@ -148,7 +170,7 @@ class _Reader:
         self._files = files
         self._root = root
 
-    def read_checkpoint(self) -> ReadCheckpoint:
+    def read_checkpoint(self) -> Checkpoint:
         """Return the checkpoint; a damaged one is reported."""
         path = join(self._root, CHECKPOINT)
         found = read_checkpoint(self._files, path)
@@ -157,7 +179,7 @@ class _Reader:
         self.number = max(0, found.segment - 1)
         return found
 
-    def read_segments(self, checkpoint: ReadCheckpoint) -> tuple[ScannedSegment, ...]:
+    def read_segments(self, checkpoint: Checkpoint) -> tuple[ScannedSegment, ...]:
         """Classify the segments that are needed; entries in records do not count as missing."""
         settled, contents = checkpoint.sequence, dict[str, bytes]()
         for path, name in self._names(DIRECTORY):
@@ -197,7 +219,7 @@ class _Reader:
         return segments
 
     def read_snapshots(
-        self, checkpoint: ReadCheckpoint, executions: LoggedExecutions
+        self, checkpoint: Checkpoint, executions: LoggedExecutions
     ) -> tuple[int, ...]:
         """Add the executions of the snapshots; return the numbers of all packs of snapshots.
 
@@ -214,6 +236,29 @@ class _Reader:
             if not checkpoint.is_whole or number == checkpoint.pack:
                 self._read_pack(numbers[number], executions)
         return tuple(sorted(numbers))
+
+    def find_gone(
+        self, checkpoint: Checkpoint, segments: Sequence[ScannedSegment]
+    ) -> tuple[str, ...]:
+        """Report the files that certainly existed and are missing; return their paths.
+
+        A pack of records that is older than the newest one is not missed.
+        """
+        directory, gone = join(self._root, RECORDS), dict[str, str]()
+        newest = join(directory, pack_name(checkpoint.records or 0))
+        snapshot = join(self._root, SNAPSHOTS, pack_name(checkpoint.snapshots or 0))
+        kind = self._files.kind(directory)
+        if kind is None and (checkpoint.is_whole or _had_barrier(segments)):
+            gone[directory] = "the directory is missing, and all records in it are lost"
+        elif kind is FileKind.DIRECTORY and checkpoint.records and not self._files.kind(newest):
+            gone[newest] = "the pack is missing, and the records in it are lost"
+        if checkpoint.snapshots and not self._files.kind(snapshot):
+            gone[snapshot] = (
+                "the pack is missing, and with it the executions that were under way"
+                " at the checkpoint"
+            )
+        self.report.findings += [f"{path}: {reason}" for path, reason in gone.items()]
+        return tuple(gone)
 
     def _read_pack(self, path: str, executions: LoggedExecutions) -> None:
         table = read_table(self._files, path)

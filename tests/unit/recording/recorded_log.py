@@ -65,6 +65,9 @@ class Machine:
             # Other salts of segments, and other ids.
             self.host.ids.uuid_hex()
         self._loop = SimulatedLoop(clock, PlainChoices(), process.disk)
+        if files:
+            # The first execution has made it together with the log.
+            self.host.files.mkdir("records")
         for path, content in (files or {}).items():
             self._write(path, content)
 

@@ -20,7 +20,7 @@ from system.recording.records.errors import ForeignRecordFile, RecordCorruptedEr
 from system.recording.records.record import ExecutionRecord
 from system.recording.stores.pack import pack_pieces, read_table
 from system.recording.stores.record_file import decode_record, encode_record
-from system.recording.wal.checkpoint import ReadCheckpoint, read_checkpoint
+from system.recording.wal.checkpoint import Checkpoint, read_checkpoint
 from system.recording.wal.scan import ScannedSegment, scan_segments
 from tests.unit.recording.recorded_log import ENTRIES, Machine, RecordedLog, recorded_log
 
@@ -239,7 +239,7 @@ def test_every_flip_and_prefix_of_a_checkpoint_is_found() -> None:
         assert found.problem == "" or found.sequence == 0
 
 
-def read_one_checkpoint(content: bytes) -> ReadCheckpoint:
+def read_one_checkpoint(content: bytes) -> Checkpoint:
     machine = Machine({"checkpoint": content})
     return read_checkpoint(machine.host.files, "checkpoint")
 

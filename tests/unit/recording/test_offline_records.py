@@ -10,6 +10,7 @@ import pytest
 
 from system.host import RealFileSystem, real_host
 from system.recording.offline_store import OfflineRecords
+from system.recording.records.errors import RecordCorruptedError
 from tests.unit.recording.command_root import invoke
 from tests.unit.recording.executions import CountingIds, run
 from tests.unit.recording.recording_bench import Bench
@@ -94,6 +95,38 @@ def test_records_that_are_no_directory_are_named(root: Path, ids: list[str], com
     result = invoke(root, *command.replace("ID", ids[0]).split())
     assert result.exit_code == 1
     assert result.stderr == "records: it is not a directory; move it out of the store\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["records list", "records verify", "records show ID", "replay ID", "diff ID ID", "incomplete"],
+)
+@pytest.mark.parametrize("gone", ["records", "records/00000001.pack"])
+def test_records_that_are_gone_are_named(
+    root: Path, ids: list[str], gone: str, command: str
+) -> None:
+    (root / "records" / "00000001.pack").unlink()
+    if gone == "records":
+        (root / "records").rmdir()
+    result = invoke(root, *command.replace("ID", ids[0]).split())
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"{gone}: ")
+    assert "is missing" in result.stderr
+
+
+def test_a_snapshot_that_is_gone_is_named(bench: Bench) -> None:
+    async def work() -> str:
+        await bench.open()
+        _, execution_id = bench.started(2)
+        await bench.recording.checkpoint()
+        return execution_id
+
+    execution_id = run(work())
+    (bench.root / "snapshots" / "00000001.pack").unlink()
+    store = OfflineRecords(bench.host)
+    assert [each.partition(": ")[0] for each in store.log_problems()] == ["snapshots/00000001.pack"]
+    with pytest.raises(RecordCorruptedError, match="it is missing, and may have had execution"):
+        store.load(execution_id)
 
 
 class FilesDuringCheckpoint(RealFileSystem):

@@ -15,6 +15,7 @@ Input, a line each:
     damaged header            the header of the segment with one byte changed
     checkpoint 7 segment=2 pack=3
                               the file of the checkpoint; ``damaged checkpoint 7`` likewise
+    no records                removes the directory of the records, which is empty
     snapshot a intent route   the snapshot of an execution with these events, in pack 3
     snapshot 4 a intent       the same in pack 4; ``damaged snapshot a`` has one byte changed
     pack 3 a intent final     a pack of records that has this one
@@ -125,6 +126,8 @@ class Builder:
             self._begin_segment(more)
         elif zeros := re.fullmatch(r"(\d+) zeros", line):
             self._append(bytes(int(zeros[1])))
+        elif line == "no records":
+            (self.root / "records").rmdir()
         elif word == "raw":
             self._append(ast.literal_eval(more))
         elif word == "file":
@@ -259,12 +262,13 @@ async def recovered(root: Path) -> tuple[str, ...]:
     assert (second.report.damaged, second.report.missing, second.report.torn_bytes) == ([], [], 0)
     assert list(records(WalExecutionStore(again, host.clock))) == list(records(store))
     assert second.last == checkpoint
+    assert second.gone == ()
     return tuple(output)
 
 
 def checked(case: Case, root: Path) -> tuple[str, ...]:
     """Write the files of a case below ``root`` and recover them."""
-    root.mkdir()
+    (root / "records").mkdir(parents=True)
     builder = Builder(root)
     for line in case.given:
         builder.add(line)
