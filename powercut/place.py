@@ -110,6 +110,12 @@ class Stack:
         return file
 
 
+def raised_at(failure: BaseException) -> str:
+    """Return the place of an exception as the end of a sentence, empty if the engine raised it."""
+    place = Stack().raised_at(failure.__traceback__)
+    return "" if place is None else f", at {place.where} in {place.function}"
+
+
 def is_program(file: str) -> bool:
     """Return whether a source file is part of the program, and not of engine or Python."""
     if file.startswith(_PACKAGES):

@@ -57,17 +57,24 @@ class Diverged(HarnessError):
         self.recorded = recorded
 
 
-def _empty(label: str, low: int, high: int) -> HarnessError:
-    return HarnessError(f"nothing to choose from: {label}[{low}..{high}]")
+class NothingToChoose(HarnessError):
+    """A question has no answer: its range, or its sequence of options, is empty.
+
+    Cause: a choice among things of which the system has none now. Cure: do not ask then; an
+    action that needs one of them is not ``ready``.
+    """
+
+    def __init__(self, label: str, low: int, high: int) -> None:
+        super().__init__(f"nothing to choose from: {label}[{low}..{high}]")
 
 
 class PlainChoices(Choices):
     """Gives the simplest answer to every question."""
 
     def integer(self, label: str, low: int, high: int) -> int:
-        """Return ``low``; ``HarnessError`` if the range is empty."""
+        """Return ``low``; ``NothingToChoose`` if the range is empty."""
         if low > high:
-            raise _empty(label, low, high)
+            raise NothingToChoose(label, low, high)
         return low
 
 
@@ -83,9 +90,9 @@ class SeededChoices(Choices):
         self._state = seed & _MASK
 
     def integer(self, label: str, low: int, high: int) -> int:
-        """Return a number, evenly distributed; ``HarnessError`` if the range is empty."""
+        """Return a number, evenly distributed; ``NothingToChoose`` if the range is empty."""
         if low > high:
-            raise _empty(label, low, high)
+            raise NothingToChoose(label, low, high)
         self._state = state = (self._state + _GOLDEN) & _MASK
         state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
         state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & _MASK

@@ -22,6 +22,7 @@ from powercut.cli.usage import (
     TimeRange,
     UsageMistake,
     asked_by_user,
+    mistake_of,
     must_be_writable,
     must_take_json,
 )
@@ -164,10 +165,10 @@ def command(**given: Unpack[Given]) -> None:
     interrupted = interrupted and failure is None
     report = CampaignReport(plan, scores, found, interrupted, goal, failure)
     print_closing(console, report, fuzzing_seconds, time.monotonic() - started)
-    if isinstance(failure, WorkerDied):
-        click.echo(f"Error: {failure}", err=True)
-    elif failure is not None:
-        click.echo("".join(format_exception(failure)), err=True)
+    if failure is not None:
+        mistake = str(failure) if isinstance(failure, WorkerDied) else mistake_of(failure)
+        text = f"Error: {mistake}" if mistake else "".join(format_exception(failure))
+        click.echo(text, err=True)
     code = _EXIT_CODES[report.outcome]
     if json_out is not None:
         _write_json(json_out, report, code)

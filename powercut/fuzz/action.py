@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, ParamSpec, TypeAlias, TypeVar
 
 from powercut.fuzz.target_mistake import TargetMistake
-from powercut.place import Stack
-from sim.choices import Choices
+from powercut.place import Stack, raised_at
+from sim.choices import Choices, NothingToChoose
+from sim.errors import HarnessError
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 Arguments: TypeAlias = Mapping[str, Json]
@@ -87,6 +91,23 @@ def always() -> bool:
     return True
 
 
+def prepared(member: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a function of a target that prepares a step, such as ``propose``.
+
+    Raises ``TargetMistake`` if it fails: the step has not begun, so no run can repeat the failure.
+    """
+    try:
+        return function(*args, **kwargs)
+    except (Exception, SystemExit) as failure:
+        if isinstance(failure, HarnessError) and not isinstance(failure, NothingToChoose):
+            raise
+        raise TargetMistake(
+            f"{member} raises {type(failure).__name__}: {' '.join(str(failure).split())}"
+            f"{raised_at(failure)}; it prepares a step, and must return in every state of the "
+            "system: only actions, recoveries and checks may fail"
+        ) from failure
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ActionKind:
     """One kind of action of a target; two of them are never equal.
@@ -104,6 +125,10 @@ class ActionKind:
     propose: Callable[[Choices], Arguments] = no_arguments
     ready: Callable[[], bool] = always
 
+    def is_ready(self) -> bool:
+        """Return whether the precondition holds; raise ``TargetMistake`` if it fails."""
+        return prepared(f"ready of action {self.name!r}", self.ready)
+
     def performed(self, outcome: object) -> str:
         """Return what ``perform`` has returned; ``TargetMistake`` if it is not a few words."""
         if isinstance(outcome, str) and outcome:
@@ -115,7 +140,7 @@ class ActionKind:
 
     def proposed(self, choices: Choices) -> Action:
         """Choose the arguments; raise ``TargetMistake`` if they are not JSON data."""
-        arguments = self.propose(choices)
+        arguments = prepared(f"propose of action {self.name!r}", self.propose, choices)
         if isinstance(arguments, dict) and _is_json(arguments):
             return Action(self.name, arguments)
         raise TargetMistake(
@@ -146,7 +171,7 @@ def possible_now(kinds: Iterable[ActionKind]) -> list[ActionKind]:
     for kind in kinds:
         ready = kind.ready
         if ready not in answers:
-            answers[ready] = ready()
+            answers[ready] = kind.is_ready()
         if answers[ready]:
             possible.append(kind)
     return possible

@@ -19,6 +19,7 @@ from hypothesis.internal.escalation import InterestingOrigin
 from hypothesis.reporting import with_reporter
 
 from powercut.fuzz.run_log import RecordedStep
+from powercut.fuzz.target_mistake import TargetMistake
 from powercut.fuzz.target_run import TargetRun
 from sim.choices import Choices, PlainChoices
 
@@ -90,7 +91,7 @@ def run_drawn(like: TargetRun, data: ConjectureData) -> TargetRun:
     """Run as many steps as ``like`` has, with choices drawn from ``data``.
 
     Steps at the beginning that were not proposed, such as the fault plan of a campaign, are
-    repeated as they are.
+    repeated as they are. The run has no failure if the target cannot prepare a step.
     """
     run, steps = like.fresh(), like.log.steps
     given = list(_not_proposed(steps))
@@ -106,7 +107,8 @@ def run_drawn(like: TargetRun, data: ConjectureData) -> TargetRun:
             run.perform(run.propose(choices), choices)
             data.stop_span()
 
-    run.complete(perform_steps)
+    with suppress(TargetMistake):
+        run.complete(perform_steps)
     return run
 
 

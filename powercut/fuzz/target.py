@@ -32,7 +32,7 @@ from faults.fault_plan import FaultPlan
 from oracles.marks import KILLED, POWER_CUT_LOST, TORN, Marks
 from powercut.fuzz.action import DISTURBANCES, ActionKind
 from powercut.fuzz.fault_families import DAMAGE, SAMPLE_NUMBERS, FaultFamily
-from powercut.place import Stack
+from powercut.place import raised_at
 from powercut.reference import load
 from sim.choices import Choices, PlainChoices
 from sim.disk.calls.process import Process
@@ -231,10 +231,10 @@ def check_target(reference: str, make_target: MakeTarget) -> AnyTarget:
     except HarnessError:
         raise
     except (Exception, SystemExit) as failure:
-        text, place = " ".join(str(failure).split()), Stack().raised_at(failure.__traceback__)
-        at = f", at {place.where} in {place.function}" if place is not None else ""
+        text = " ".join(str(failure).split())
         raise HarnessError(
-            f"{reference} raises {type(failure).__name__} when the target is made: {text}{at}"
+            f"{reference} raises {type(failure).__name__} when the target is made: {text}"
+            f"{raised_at(failure)}"
         ) from failure
     if not actions:
         raise HarnessError(f"{reference} has no actions: its actions() returns none of them")

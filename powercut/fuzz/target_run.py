@@ -24,6 +24,7 @@ from powercut.fuzz.action import (
     ActionKind,
     Arguments,
     possible_now,
+    prepared,
     weighted,
 )
 from powercut.fuzz.crash_runner import RECOVERY, CrashRunner, again, planned
@@ -42,7 +43,7 @@ from powercut.fuzz.run_log import (
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import MakeTarget
 from powercut.fuzz.target_mistake import TargetMistake
-from powercut.place import Stack
+from powercut.place import raised_at
 from sim.choices import Choices, Chosen, Diverged, PlainChoices, RecordingChoices, ReplayChoices
 from sim.disk.crash.persistence import POSIX, PersistenceModel
 from sim.errors import HarnessError
@@ -106,11 +107,9 @@ class TargetRun:
         except HarnessError:
             raise
         except Exception as failure:
-            place = Stack().raised_at((failure.__cause__ or failure).__traceback__)
-            at = f", at {place.where} in {place.function}" if place is not None else ""
             raise TargetMistake(
                 f"target {self.target.tag!r} fails at its first start, before any crash: "
-                f"{type(failure).__name__}: {failure}{at}"
+                f"{type(failure).__name__}: {failure}{raised_at(failure.__cause__ or failure)}"
             ) from failure
 
     @property
@@ -118,7 +117,6 @@ class TargetRun:
         """Labels of which a swarm may leave out some answers, and their number of answers."""
         return {**self.faults.features, **self.target.features}
 
-    @exits_are_failures()
     def propose(self, choices: Choices) -> Action:
         """Choose the next action among those that are possible now."""
         chosen: list[Chosen] = []
@@ -147,7 +145,7 @@ class TargetRun:
             self.crash_runner.recorder.begin_step()
         self.crash_runner.choices = RecordingChoices(choices, step.chosen)
         self.crash_runner.crashes = step.crashes
-        self.target.before_step(self.crash_runner.choices)
+        prepared("before_step", self.target.before_step, self.crash_runner.choices)
         if self.trace is not None:
             self.trace.add(f"step {len(steps)} {action.plain()}")
         with SANDBOX:
@@ -226,7 +224,8 @@ class TargetRun:
     def repeat_nearest(self, steps: Iterable[RecordedStep]) -> Exception | None:
         """Perform those recorded steps that are possible, and finish; return the failure.
 
-        It is None as well for a run that comes to an action that is not possible.
+        It is None as well for a run that comes to an action that is not possible, or to a state
+        in which the target cannot prepare a step.
         """
 
         def perform_steps() -> None:
@@ -235,7 +234,7 @@ class TargetRun:
 
         try:
             self.complete(perform_steps)
-        except Diverged:
+        except (Diverged, TargetMistake):
             assert self.failure is None
         return self.failure
 
@@ -289,7 +288,7 @@ class TargetRun:
 
     def _kind_of(self, action: Action) -> ActionKind:
         kind = self._by_name.get(action.name)
-        if kind is None or not kind.ready():
+        if kind is None or not kind.is_ready():
             possible = ", ".join(kind.name for kind in possible_now(self.kinds))
             raise Diverged(0, f"one of {possible}", action.name)
         return kind

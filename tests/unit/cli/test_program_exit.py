@@ -88,13 +88,13 @@ def test_exit_of_an_action_is_a_failure_that_is_replayed(
 
 
 @pytest.mark.parametrize("method", ["propose", "before_step"])
-def test_exit_before_an_action_is_a_failure(
+def test_exit_before_an_action_is_a_mistake(
     name: str, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXIT_IN", method)
     result = powercut("run", f"{name}:Target", "--examples", "2", "-n", "1")
-    assert result.exit_code == ExitCode.VIOLATION, result.output
-    assert "ProgramExit" in result.stdout
+    assert result.exit_code == ExitCode.USAGE, result.output
+    assert f" raises SystemExit: 0, at {name}.py:" in result.stderr
 
 
 def test_exit_at_the_first_start_is_a_mistake(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,17 +12,18 @@ import pytest
 from hypothesis.internal.conjecture.data import ConjectureData
 from hypothesis.internal.conjecture.engine import ConjectureRunner
 
+from oracles.violation import LostAck
 from powercut.fuzz import conjecture
-from powercut.fuzz.action import Action, ActionKind
+from powercut.fuzz.action import Action, ActionKind, Arguments
 from powercut.fuzz.conjecture import answers_of, run_drawn, simplified
 from powercut.fuzz.drivers.swarm import SeededRun
 from powercut.fuzz.reduction import reduced, without_steps
 from powercut.fuzz.reproducer import record
 from powercut.fuzz.run_log import NearestChoices, RecordedStep, Recorder
 from powercut.fuzz.target_run import TargetRun
-from sim.choices import Chosen, Diverged, PlainChoices
+from sim.choices import Choices, Chosen, Diverged, PlainChoices, ReplayChoices
 from sim.disk.crash.persistence import POSIX
-from tests.unit.fuzz.broken import careless, sound
+from tests.unit.fuzz.broken import UnsyncedCounter, careless, sound
 from tests.unit.fuzz.project import PROJECT
 
 PATIENCE = 600
@@ -225,6 +226,40 @@ def test_run_that_is_too_long_for_hypothesis_is_reduced_at_least(
     smallest = reduced(run)
     assert smallest.log.fails_like(run.log)
     assert len(smallest.log.steps) < len(run.log.steps)
+
+
+class Opened(UnsyncedCounter):
+    """Cannot choose arguments before it is opened, and then always fails."""
+
+    crash_free = True
+    is_open = False
+
+    def actions(self) -> Sequence[ActionKind]:
+        return [ActionKind("open", 1, self._open), ActionKind("put", 1, self._put, self._choose)]
+
+    def _open(self, _arguments: Arguments) -> str:
+        self.is_open = True
+        return "opened"
+
+    def _choose(self, _choices: Choices) -> Arguments:
+        if not self.is_open:
+            raise ValueError("not open")
+        return {}
+
+    def _put(self, _arguments: Arguments) -> str:
+        raise LostAck("gone")
+
+
+def test_state_in_which_the_target_cannot_prepare_a_step_ends_only_an_attempt() -> None:
+    run = TargetRun(Opened)
+
+    def perform_steps() -> None:
+        for number in (1, 1, 2):
+            choices = ReplayChoices([Chosen("action", 1, 2, number)])
+            run.perform(run.propose(choices), choices)
+
+    run.complete(perform_steps)
+    assert [action.name for action in actions(reduced(run))] == ["open", "put"]
 
 
 def test_planted_bug_that_the_swarm_finds_becomes_a_story_of_a_few_steps() -> None:
