@@ -110,9 +110,9 @@ class Stack:
         return file
 
 
-def raised_at(failure: BaseException) -> str:
-    """Return the place of an exception as the end of a sentence, empty if the engine raised it."""
-    place = Stack().raised_at(failure.__traceback__)
+def raised_at(trace: TracebackType | None) -> str:
+    """Return the innermost place of the program in a traceback, as the end of a sentence."""
+    place = Stack().raised_at(trace)
     return "" if place is None else f", at {place.where} in {place.function}"
 
 

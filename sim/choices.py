@@ -11,6 +11,7 @@ Left out: weights and distributions. A caller that needs them maps a plain numbe
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import index
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from sim.errors import HarnessError
@@ -111,6 +112,7 @@ class RecordingChoices(Choices):
 
     def integer(self, label: str, low: int, high: int) -> int:
         """Return the answer of ``source``."""
+        low, high = index(low), index(high)
         value = self.source.integer(label, low, high)
         self.chosen.append(Chosen(label, low, high, value))
         return value

@@ -15,3 +15,4 @@ class ExitCode(IntEnum):
     GOAL_MISSED = 4
     HARNESS_FAILED = 70
     INTERRUPTED = 130
+    NO_READER = 141

@@ -19,6 +19,7 @@ from typing import Any
 import click
 
 from powercut.cli.exit_code import ExitCode
+from powercut.guarded_output import OutputLost, guard_output
 
 _ABOUT = {
     "run": "Fuzz the registered targets under crashes and faults.",
@@ -64,7 +65,7 @@ class Commands(click.Group):
         """Run a command; turn every exception into a message and an exit code."""
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
@@ -108,7 +109,8 @@ def cli() -> None:
     """Crash a program at every operation of its disk, and check the data that is left.
 
     Exit codes: 0 clean, 1 a violation was found, 2 usage, 3 a replay diverged, 4 a goal was
-    missed or no verdict reached, 70 powercut itself failed, 130 interrupted.
+    missed or no verdict reached, 70 powercut itself failed, 130 interrupted, 141 the program
+    that reads the output has ended.
     """
     try:
         os.getcwd()
@@ -144,10 +146,16 @@ def main() -> None:
     """Run the command line of this process, and exit."""
     _open_standard_streams()
     sys.unraisablehook = _repeat_interrupt
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            # Output of the system under test may not fit the terminal's encoding.
-            stream.reconfigure(errors="backslashreplace")
+    guard_output()
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _interrupt)
-    cli(prog_name="powercut")
+    try:
+        try:
+            cli(prog_name="powercut")
+        finally:
+            sys.stdout.flush()
+    except OutputLost as lost:
+        if lost.has_no_reader:
+            sys.exit(ExitCode.NO_READER)
+        click.echo(f"Error: {lost}", err=True)
+        sys.exit(ExitCode.USAGE)

@@ -7,6 +7,7 @@ from typing import Final
 
 from oracles.violation import CheckFailed, UnreadableAfterCrash, Violation
 from powercut.place import Stack
+from powercut.user_function import must_not_answer
 from sim.errors import HarnessError
 
 FAILS_AT_START: Final = (
@@ -20,10 +21,11 @@ def violation_raised(check: Callable[[], object]) -> Violation | None:
     """Call a check, and return the violation that it raises, or None.
 
     An assertion that fails is a violation, and so is any other exception, and a ``sys.exit``: a
-    recovery that fails. A ``HarnessError`` is raised as it is.
+    recovery that fails. A ``HarnessError`` is raised as it is, and one for a check that returns a
+    truth value.
     """
     try:
-        check()
+        must_not_answer("the check", check())
     except HarnessError:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - any exception of the program is a finding

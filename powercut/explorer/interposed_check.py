@@ -21,10 +21,12 @@ from oracles.history import Known
 from oracles.violation import Violation
 from powercut.explorer.check_violation import violation_of
 from powercut.explorer.limits import Limits
-from powercut.explorer.unmodified import raised_at, takes_one
+from powercut.explorer.unmodified import takes_one
 from powercut.interpose.apart import run_apart
 from powercut.interpose.installation import install
 from powercut.interpose.interposed import interposed, strictly
+from powercut.place import raised_at
+from powercut.user_function import must_not_answer
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
 from sim.errors import HarnessError, UnsupportedOperation
@@ -87,10 +89,8 @@ class InterposedCheck:
                 _drop_output()
             try:
                 with strictly(process, self._root, strict=self._strict):
-                    if self._is_alone:
-                        self._check(known)
-                    else:
-                        self._check(process, known)
+                    arguments = (known,) if self._is_alone else (process, known)
+                    must_not_answer("the check", self._check(*arguments))
             except BaseException as error:
                 failure = _plain(error)
             modules = [name for name in sys.modules if name not in before]

@@ -26,4 +26,4 @@ class TwoPhases(Generic[R]):
 
     def __call__(self, process: Process, known: Known) -> None:
         """Check a disk as a whole."""
-        self.judge(self.recover(process), known)
+        return self.judge(self.recover(process), known)

@@ -25,8 +25,9 @@ from powercut.interpose.installation import install
 from powercut.interpose.interposed import strictly
 from powercut.interpose.router import ROUTER
 from powercut.interpose.seed import rooted
-from powercut.place import ENGINE, Place, Stack
+from powercut.place import ENGINE, Place, raised_at
 from powercut.place_recorder import PlaceRecorder
+from powercut.user_function import idle_kind
 from sim.disk.cache.operation import Operation
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
@@ -66,15 +67,10 @@ def takes_one(function: Callable[..., Any], last: str = "ack") -> bool:
     and for a coroutine function or a generator function: a call of one does nothing.
     """
     name = getattr(function, "__qualname__", function)
-    if inspect.iscoroutinefunction(function):
+    if kind := idle_kind(function):
         raise HarnessError(
-            f"{name} is a coroutine function, and a call of it does nothing; pass a function that "
-            "calls asyncio.run(...)"
-        )
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise HarnessError(
-            f"{name} is a generator function, and a call of it does nothing; pass a function "
-            "without yield"
+            f"{name} is a {kind}, and a call of it does nothing; pass a function without yield, "
+            "or one that calls asyncio.run(...)"
         )
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -192,12 +188,6 @@ def _frames(trace: TracebackType | None) -> Iterator[TracebackType]:
 def _is_raised_by_engine(trace: TracebackType | None) -> bool:
     frames = list(_frames(trace))
     return bool(frames) and frames[-1].tb_frame.f_code.co_filename.startswith(ENGINE)
-
-
-def raised_at(trace: TracebackType | None) -> str:
-    """Return the innermost line of the program in a traceback, as the end of a sentence."""
-    place = Stack().raised_at(trace)
-    return f", at {place.where} in {place.function}" if place is not None else ""
 
 
 def whole_paths(entries: list[HistoryEntry], root: str) -> list[HistoryEntry]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, ParamSpec, TypeAlias, TypeVar
+from operator import index
+from typing import Final, ParamSpec, SupportsIndex, TypeAlias, TypeVar
 
 from powercut.fuzz.target_mistake import TargetMistake
 from powercut.place import Stack, raised_at
@@ -103,8 +105,8 @@ def prepared(member: str, function: Callable[P, T], *args: P.args, **kwargs: P.k
             raise
         raise TargetMistake(
             f"{member} raises {type(failure).__name__}: {' '.join(str(failure).split())}"
-            f"{raised_at(failure)}; it prepares a step, and must return in every state of the "
-            "system: only actions, recoveries and checks may fail"
+            f"{raised_at(failure.__traceback__)}; it prepares a step, and must return in every "
+            "state of the system: only actions, recoveries and checks may fail"
         ) from failure
 
 
@@ -125,6 +127,11 @@ class ActionKind:
     propose: Callable[[Choices], Arguments] = no_arguments
     ready: Callable[[], bool] = always
 
+    def __post_init__(self) -> None:
+        """Take a weight of another type of whole numbers, such as NumPy's, as an ``int``."""
+        with suppress(TypeError):
+            object.__setattr__(self, "weight", index(self.weight))
+
     def is_ready(self) -> bool:
         """Return whether the precondition holds; raise ``TargetMistake`` if it fails."""
         return prepared(f"ready of action {self.name!r}", self.ready)
@@ -141,8 +148,10 @@ class ActionKind:
     def proposed(self, choices: Choices) -> Action:
         """Choose the arguments; raise ``TargetMistake`` if they are not JSON data."""
         arguments = prepared(f"propose of action {self.name!r}", self.propose, choices)
-        if isinstance(arguments, dict) and _is_json(arguments):
-            return Action(self.name, arguments)
+        with suppress(TypeError):
+            plain = _json_of(arguments)
+            if isinstance(plain, dict):
+                return Action(self.name, plain)
         raise TargetMistake(
             f"the arguments of action {self.name!r} are {arguments!r:.100}, and must be a dict of "
             "JSON data, which a reproducer can keep: None, bool, int, float, str, lists, and dicts "
@@ -156,12 +165,22 @@ def _defined_at(function: Callable[..., object]) -> str:
     return "" if place is None else f"; see {place.where}, {place.function}"
 
 
-def _is_json(value: object) -> bool:
+def _json_of(value: object) -> Json:
+    """Return JSON data as a reproducer reads it back; ``TypeError`` for anything else.
+
+    A tuple becomes a list, and a whole number of another type, such as NumPy's, an ``int``.
+    """
     if isinstance(value, dict):
-        return all(isinstance(key, str) and _is_json(value[key]) for key in value)
+        if not all(isinstance(key, str) for key in value):
+            raise TypeError
+        return {key: _json_of(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return all(map(_is_json, value))
-    return value is None or isinstance(value, str | int | float)
+        return [_json_of(each) for each in value]
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, SupportsIndex):
+        return index(value)
+    raise TypeError
 
 
 def possible_now(kinds: Iterable[ActionKind]) -> list[ActionKind]:

@@ -29,6 +29,7 @@ from powercut.fuzz.run_log import RETURN, Crash, exits_are_failures, failure_of
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import AnyTarget
 from powercut.place import Place
+from powercut.user_function import must_not_answer
 from sim.choices import Choices
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.operation import Write
@@ -192,7 +193,7 @@ class CrashRunner:
             self.world.kill()
         if not disk.off:
             self.planner.took(RECOVERY, disk.operations)
-            self.target.check_recovered()
+            self.check("check_recovered", self.target.check_recovered)
         if crash is not None:
             self.tally.meet(RECOVERY, disk.journal)
             self._end(RECOVERY, crash, counter, depth)
@@ -225,7 +226,7 @@ class CrashRunner:
         end()
         before = self.world.image
         self.boot()
-        self.target.check_second_recovery()
+        self.check("check_second_recovery", self.target.check_second_recovery)
         changed = self.target.changed_by_boot
         first, second = _tree(before, changed), _tree(self.world.disk.unmounted(), changed)
         paths = sorted(path for path in first | second if first.get(path) != second.get(path))
@@ -245,6 +246,12 @@ class CrashRunner:
                 return function(argument)
             with self.recorder.calling(str(shown), function):
                 return function(argument)
+
+    def check(self, name: str, check: Callable[[], object]) -> None:
+        """Call a check of the target; raise ``CheckAnswers`` if it returns its verdict."""
+        answer = check()
+        if answer is not None:
+            must_not_answer(name, answer)
 
     def _arm(self, crash: PlannedCrash | None) -> CrashCounter | None:
         if crash is None or not crash.operation:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from operator import index
 from pathlib import Path
 from traceback import extract_tb
 from typing import Final, NamedTuple
@@ -116,6 +117,7 @@ class Recorder(KindChoices):
 
     def integer(self, label: str, low: int, high: int) -> int:
         """Return the answer of ``source``."""
+        low, high = index(low), index(high)
         value = self.source.integer(label, low, high)
         self.chosen.append(Chosen(label, low, high, value))
         return value

@@ -26,7 +26,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from faults.fault_plan import FaultPlan
 from oracles.marks import KILLED, POWER_CUT_LOST, TORN, Marks
@@ -34,6 +34,7 @@ from powercut.fuzz.action import DISTURBANCES, ActionKind
 from powercut.fuzz.fault_families import DAMAGE, SAMPLE_NUMBERS, FaultFamily
 from powercut.place import raised_at
 from powercut.reference import load
+from powercut.user_function import idle_kind
 from sim.choices import Choices, PlainChoices
 from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import PersistenceModel
@@ -41,6 +42,12 @@ from sim.errors import HarnessError
 from sim.world import Boot, World
 
 H = TypeVar("H")
+
+_METHODS: Final = (
+    "attach", "make_host", "recover", "check_recovered", "check_second_recovery", "before_step",
+    "quiesce",
+)  # fmt: skip
+_TEXTS: Final = ("fault_rules", "expected_marks", "rare_marks", "adapters", "changed_by_boot")
 
 
 class Target(ABC, Generic[H]):
@@ -226,6 +233,7 @@ def check_target(reference: str, make_target: MakeTarget) -> AnyTarget:
     """Make a target and return it; raises ``HarnessError`` as ``TargetEntry.of``."""
     try:
         target = _target_of(reference, make_target())
+        _check_members(reference, target)
         target.attach(World(target.make_host, PlainChoices()))
         actions = tuple(target.actions() or ())
     except HarnessError:
@@ -234,13 +242,62 @@ def check_target(reference: str, make_target: MakeTarget) -> AnyTarget:
         text = " ".join(str(failure).split())
         raise HarnessError(
             f"{reference} raises {type(failure).__name__} when the target is made: {text}"
-            f"{raised_at(failure)}"
+            f"{raised_at(failure.__traceback__)}"
         ) from failure
     if not actions:
         raise HarnessError(f"{reference} has no actions: its actions() returns none of them")
     _check_actions(reference, actions)
     _check_faults(reference, target)
     return target
+
+
+def _check_members(reference: str, target: AnyTarget) -> None:
+    """Raise ``HarnessError`` for a method that cannot be called, and for wrong attributes."""
+    for name in _METHODS:
+        _must_run(f"{reference} has {name}", getattr(target, name))
+    try:
+        issubclass(Exception, target.refusals)
+    except TypeError:
+        raise HarnessError(
+            f"{reference} has refusals={target.refusals!r}, and must have a tuple of exception "
+            "classes, such as (OSError,)"
+        ) from None
+    for name in _TEXTS:
+        value: object = getattr(target, name)
+        if not _is_list_of_texts(value):
+            raise HarnessError(f"{reference} has {name}={value!r}, and must have a list of texts")
+    for name in ("turn_steps", "actions_per_crash"):
+        number: object = getattr(target, name)
+        if not isinstance(number, int) or number < 1:
+            raise HarnessError(
+                f"{reference} has {name}={number!r}, and must have a whole number from 1"
+            )
+    features: object = target.features
+    if not isinstance(features, Mapping) or not all(
+        isinstance(label, str) and isinstance(answers, int) for label, answers in features.items()
+    ):
+        raise HarnessError(
+            f"{reference} has features={features!r}, and must map labels of choices to their "
+            "numbers of answers"
+        )
+
+
+def _is_list_of_texts(value: object) -> bool:
+    """Return whether it is a collection of texts, and not one text, which is one of letters."""
+    if isinstance(value, str) or not isinstance(value, Collection):
+        return False
+    return all(isinstance(each, str) for each in value)
+
+
+def _must_run(beginning: str, function: object) -> None:
+    """Raise ``HarnessError`` unless it is a function that a call runs."""
+    if not callable(function):
+        raise HarnessError(f"{beginning}, which is {function!r}, and must be a function")
+    if kind := idle_kind(function):
+        raise HarnessError(
+            f"{beginning}, which is a {kind}: a call of it does nothing; make it a plain function, "
+            "which may call run_until_complete(...) of the loop of its Boot"
+        )
 
 
 def _check_faults(reference: str, target: AnyTarget) -> None:
@@ -257,15 +314,12 @@ def _check_faults(reference: str, target: AnyTarget) -> None:
             f"{reference} leaves out the fault family {unknown[0]!r}; known are "
             f"{', '.join(FaultFamily)}"
         )
-    rules: object = target.fault_rules
-    if isinstance(rules, str) or not isinstance(rules, Sequence):
-        raise HarnessError(f"{reference} has fault_rules={rules!r}, and must have a list of texts")
-    for rule in rules:
+    for rule in target.fault_rules:
         try:
             FaultPlan.parse(rule.format(**SAMPLE_NUMBERS))
         except HarnessError as mistake:
             raise HarnessError(f"{reference} has wrong fault_rules: {mistake}") from mistake
-        except (AttributeError, LookupError, ValueError):
+        except (LookupError, ValueError):
             raise HarnessError(
                 f"{reference} has the fault rule {rule!r}, and must have texts, in which only "
                 "{count}, {following}, {size} and {sector} are in braces"
@@ -292,11 +346,7 @@ def _check_actions(reference: str, actions: Sequence[ActionKind]) -> None:
                 "a whole number from 1"
             )
         for member in ("perform", "propose", "ready"):
-            if not callable(function := getattr(kind, member)):
-                raise HarnessError(
-                    f"{reference} has the action {kind.name!r} whose {member} is {function!r}, "
-                    "and must be a function"
-                )
+            _must_run(f"{reference} has {member} of action {kind.name!r}", getattr(kind, member))
         if kind.name in DISTURBANCES:
             raise HarnessError(
                 f"{reference} has an action with the name {kind.name!r}, which is one of "

@@ -107,9 +107,10 @@ class TargetRun:
         except HarnessError:
             raise
         except Exception as failure:
+            at = raised_at((failure.__cause__ or failure).__traceback__)
             raise TargetMistake(
                 f"target {self.target.tag!r} fails at its first start, before any crash: "
-                f"{type(failure).__name__}: {failure}{raised_at(failure.__cause__ or failure)}"
+                f"{type(failure).__name__}: {failure}{at}"
             ) from failure
 
     @property
@@ -182,7 +183,7 @@ class TargetRun:
         self.faults.lift()
         self.crash_runner.choices = PlainChoices()
         with SANDBOX:
-            self.target.quiesce()
+            self.crash_runner.check("quiesce", self.target.quiesce)
             self.crash_runner.recover_twice(self.crash_runner.world.stop)
         self.crash_runner.world.stop()
 

@@ -189,7 +189,7 @@ def test_project_without_entries_is_shown_an_example(command: str, kind: str, ex
         ("NamedByNumber", "has an action with the name 5, which is no text"),
         (
             "ReadyWithoutFunction",
-            "has the action 'put' whose ready is True, and must be a function",
+            "has ready of action 'put', which is True, and must be a function",
         ),
         ("WithoutRecovery", "raises TypeError when the target is made: Can't instantiate abstract"),
         ("no_target", "returns 7, which does not derive from powercut.Target"),

@@ -109,3 +109,115 @@ def test_choice_among_nothing_is_a_mistake_at_its_place(module: str) -> None:
     assert (result.exit_code, result.stdout) == (ExitCode.USAGE, "")
     assert "raises NothingToChoose: nothing to choose from: key[0..-1], at " in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+MEMBERS = """
+from powercut import ActionKind, DiskTarget
+from {name}_base import Counting
+
+class Target(Counting):
+    {member}
+"""
+
+
+@pytest.mark.parametrize(
+    ("member", "sentence"),
+    [
+        (
+            "refusals = [OSError]",
+            "refusals=[<class 'OSError'>], and must have a tuple of exception ",
+        ),
+        ("refusals = ('OSError',)", "refusals=('OSError',), and must have a tuple of exception "),
+        ("expected_marks = 'killed'", "expected_marks='killed', and must have a list of texts"),
+        ("rare_marks = [7]", "rare_marks=[7], and must have a list of texts"),
+        ("adapters = 'kv.py'", "adapters='kv.py', and must have a list of texts"),
+        ("changed_by_boot = '/boots'", "changed_by_boot='/boots', and must have a list of texts"),
+        ("turn_steps = 'many'", "turn_steps='many', and must have a whole number from 1"),
+        ("actions_per_crash = 0", "actions_per_crash=0, and must have a whole number from 1"),
+        ("features = ['kind']", "features=['kind'], and must map labels of choices to their "),
+        ("recover = None", "recover, which is None, and must be a function"),
+        ("async def recover(self, process): pass", "recover, which is a coroutine function: a "),
+        ("async def check_recovered(self): pass", "check_recovered, which is a coroutine "),
+        ("async def check_second_recovery(self): pass", "check_second_recovery, which is a "),
+        ("async def quiesce(self): pass", "quiesce, which is a coroutine function: a call"),
+        ("async def before_step(self, choices): pass", "before_step, which is a coroutine "),
+        ("async def attach(self, world): pass", "attach, which is a coroutine function: a call"),
+        ("async def make_host(self, boot): pass", "make_host, which is a coroutine function"),
+        ("def check_recovered(self): yield", "check_recovered, which is a generator function: "),
+        ("async def put(self, arguments): pass", "perform of action 'put', which is a coroutine "),
+        (
+            (
+                "def actions(self):\n        async def ready(): pass\n"
+                "        return [ActionKind('put', 1, self.put, ready=ready)]"
+            ),
+            "ready of action 'put', which is a coroutine function: a call",
+        ),
+    ],
+)
+def test_member_of_a_wrong_kind_is_a_mistake(module: str, member: str, sentence: str) -> None:
+    Path(f"{module}.py").rename(f"{module}_base.py")
+    source = MEMBERS.format(name=module, member=member)
+    Path(f"{module}.py").write_text(source, encoding="ascii")
+    result = powercut("run", f"{module}:Target", "--examples", "3", "-n", "1")
+    assert (result.exit_code, result.stdout) == (ExitCode.USAGE, "")
+    assert result.stderr.startswith(f"Error: {module}:Target has {sentence}")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("member", "start"),
+    [
+        ("check_recovered", "check_recovered returned"),
+        ("check_second_recovery", "check_second_recovery returned"),
+        ("quiesce", "quiesce returned"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("answer", "shown"), [("False", "False"), ("self.coroutine()", "<coroutine object ")]
+)
+def test_check_that_returns_its_verdict_is_a_mistake(
+    module: str, member: str, start: str, answer: str, shown: str
+) -> None:
+    with Path(f"{module}.py").open("a", encoding="ascii") as file:
+        file.write(
+            f"class Answering(Counting):\n    async def coroutine(self): pass\n"
+            f"    def {member}(self): return {answer}\n"
+        )
+    result = powercut("run", f"{module}:Answering", "--examples", "3", "-n", "1")
+    assert (result.exit_code, result.stdout) == (ExitCode.USAGE, "")
+    assert result.stderr.startswith(f"Error: {start} {shown}")
+    assert result.stderr.endswith(
+        ", which nothing reads; raise an exception if the disk is wrong, "
+        "such as an AssertionError or a powercut.Violation, and return nothing\n"
+    )
+
+
+WHOLE_NUMBERS = """
+class Whole:
+    def __init__(self, value):
+        self.value = value
+    def __index__(self):
+        return self.value
+
+class Lost(Counting):
+    def actions(self):
+        return [ActionKind("put", Whole(2), self.put, self.choose)]
+
+    def choose(self, choices):
+        return {"numbers": (Whole(choices.integer("n", Whole(0), Whole(3))), True, 0.5)}
+
+    def put(self, arguments):
+        if arguments["numbers"] == [2, True, 0.5]:
+            raise LostAck("gone")
+        return super().put(arguments)
+"""
+
+
+def test_whole_numbers_of_another_type_are_weights_and_arguments(module: str) -> None:
+    with Path(f"{module}.py").open("a", encoding="ascii") as file:
+        file.write(WHOLE_NUMBERS)
+    result = powercut("run", f"{module}:Lost", "--examples", "20", "-n", "1")
+    assert (result.exit_code, result.stderr) == (ExitCode.VIOLATION, "")
+    assert "put(numbers=[2, true, 0.5])" in result.stdout
+    (kept,) = Path(".powercut/failures").iterdir()
+    assert "same failure at step 1, byte for byte" in powercut("replay", str(kept)).stdout

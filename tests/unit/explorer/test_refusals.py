@@ -19,6 +19,7 @@ import pytest
 from oracles.history import History, Known
 from powercut.explorer.explore import explore
 from powercut.explorer.limits import Limits
+from powercut.explorer.two_phases import TwoPhases
 from sim.disk.calls.process import Process
 from sim.errors import HarnessError
 
@@ -114,6 +115,34 @@ async def awaits_a_check(_known: Known) -> None:
     raise AssertionError("never reached")
 
 
+def writes(process: Process, ack: History) -> None:
+    process.mkdir("/d")
+    ack("d")
+
+
+def answers_alone(_known: Known) -> bool:
+    return False
+
+
+def answers(process: Process, known: Known) -> bool:
+    return not known.acknowledged or bool(process.listdir("/"))
+
+
+def answers_second(_result: None, _known: Known) -> Any:
+    return False
+
+
+answers_in_two_phases = TwoPhases(lambda _process: None, answers_second)
+
+
+async def awaited(known: Known) -> None:
+    raise AssertionError(known)
+
+
+def awaits_nothing(_process: Process, known: Known) -> object:
+    return awaited(known)
+
+
 def yields_in_a_check(_process: Process, _known: Known) -> Iterator[None]:
     yield
 
@@ -122,6 +151,24 @@ def yields_in_a_check(_process: Process, _known: Known) -> Iterator[None]:
 def test_a_check_of_which_a_call_does_nothing_is_refused(check: Any) -> None:
     with pytest.raises(HarnessError, match=f"{check.__name__} is a .* function, and a call of it"):
         explore(works, check, limits=SOON)
+
+
+@pytest.mark.parametrize(
+    ("workload", "check", "answer"),
+    [
+        (works, answers_alone, "False"),
+        (writes, answers, "True"),
+        (writes, awaits_nothing, "<coroutine object awaited"),
+        (writes, answers_in_two_phases, "False"),
+        (works, answers_in_two_phases, "False"),
+    ],
+)
+def test_a_check_that_returns_its_verdict_is_refused(
+    workload: Any, check: Any, answer: str
+) -> None:
+    sentence = f"the check returned {answer}.*, which nothing reads; raise an exception"
+    with pytest.raises(HarnessError, match=sentence):
+        explore(workload, check, limits=SOON)
 
 
 @pytest.mark.parametrize("root", ["", "disk", "/", "/disk/", "/a/../b"])

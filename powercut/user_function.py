@@ -1,0 +1,38 @@
+"""Functions of the user: a call of one runs it, and a check reports by an exception."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from sim.errors import HarnessError
+
+
+class CheckAnswers(HarnessError):
+    """A check returned True, False or a coroutine, and nothing reads it.
+
+    Cause: a check that is a predicate, or calls a coroutine function and does not run it. Cure:
+    raise an exception if the disk is wrong.
+    """
+
+
+def idle_kind(function: Callable[..., Any]) -> str:
+    """Return the kind of a function of which a call does nothing, empty for any other."""
+    if inspect.iscoroutinefunction(function):
+        return "coroutine function"
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        return "generator function"
+    return ""
+
+
+def must_not_answer(name: str, answer: object) -> None:
+    """Raise ``CheckAnswers`` if a check has returned its verdict instead of raising it."""
+    if inspect.iscoroutine(answer):
+        answer.close()
+    elif not isinstance(answer, bool):
+        return
+    raise CheckAnswers(
+        f"{name} returned {answer!r:.100}, which nothing reads; raise an exception if the disk is "
+        "wrong, such as an AssertionError or a powercut.Violation, and return nothing"
+    )
