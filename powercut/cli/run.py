@@ -178,8 +178,9 @@ def command(**given: Unpack[Given]) -> None:
 
 
 def _must_have_crashed(scores: Sequence[Score]) -> None:
-    """Raise ``UsageMistake`` for a campaign without a crash."""
-    if not any(score.tally.crashes for score in scores):
+    """Raise ``UsageMistake`` for a campaign without a crash, unless no target is ever crashed."""
+    crashed = [score.tally.crashes for score in scores if not score.target.crash_free]
+    if crashed and not any(crashed):
         raise UsageMistake(
             "the campaign had no crash, so nothing was tested: give it more --seconds or "
             "--examples, or a target with actions that change the disk"

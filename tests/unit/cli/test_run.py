@@ -310,6 +310,13 @@ def test_interrupt_anywhere_else_ends_with_its_own_code(monkeypatch: pytest.Monk
 
 
 def test_a_campaign_without_a_crash_is_not_clean() -> None:
-    result = powercut("run", "crash-free", *ALONE, "--examples", "1", "--steps", "1")
+    result = powercut(
+        "run", "tests.unit.fuzz.broken:Idle", *ALONE, "--examples", "1", "--steps", "1"
+    )
     assert result.exit_code == ExitCode.USAGE
     assert "the campaign had no crash, so nothing was tested" in result.stderr
+
+
+def test_a_campaign_of_targets_that_are_never_crashed_is_clean() -> None:
+    result = powercut("run", "crash-free", *ALONE, "--examples", "1", "--steps", "1")
+    assert result.exit_code == ExitCode.CLEAN

@@ -110,6 +110,13 @@ class CrashFree(UnsyncedCounter):
     crash_free = True
 
 
+class Idle(UnsyncedCounter):
+    """Has only an action that does nothing to the disk."""
+
+    def actions(self) -> Sequence[ActionKind]:
+        return [ActionKind("wait", 1, lambda _arguments: "waited")]
+
+
 class BootCounter(UnsyncedCounter):
     """Counts its boots as well, and does not declare that it does."""
 
