@@ -49,10 +49,13 @@ def read_journal(
 
 def disks_along(
     journal: Journal, model: PersistenceModel, numbers: Collection[int]
-) -> Iterator[Image]:
+) -> Iterator[tuple[int, Image]]:
     """Yield the disk after each of these operations of a journal, with all of them durable."""
     for number in sorted(numbers):
-        yield Image.of_platter(read_journal(journal, model, number)[1].inodes, journal.next_inode)
+        yield (
+            number,
+            Image.of_platter(read_journal(journal, model, number)[1].inodes, journal.next_inode),
+        )
 
 
 def killed_along(

@@ -137,7 +137,7 @@ def must_pass_undamaged(verdicts: Mapping[str, Exploration]) -> None:
         return
     found = next(iter(verdicts.values()))
     journal, history = found.workload.journal, found.workload.history
-    (image,) = disks_along(journal, found.model, {len(journal)})
+    ((_, image),) = disks_along(journal, found.model, {len(journal)})
     known = history.known(len(history.entries))
     violation = found.checker.violation(Disk(image, found.model), known)
     if violation is not None:

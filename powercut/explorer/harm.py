@@ -66,8 +66,7 @@ class Harms:
         synced = [number for number in range(1, end) if isinstance(journal[number - 1], Sync)]
         moments = acknowledged | set(synced[-_EARLIER_BARRIERS:])
         found = set()
-        disks = disks_along(journal, self._model, moments)
-        for number, image in zip(sorted(moments), disks, strict=True):
+        for number, image in disks_along(journal, self._model, moments):
             if self._checker.is_over(self._exploration):
                 return None
             then = history.entries_by(number, returned=True)

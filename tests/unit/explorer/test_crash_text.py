@@ -55,11 +55,12 @@ def test_a_file_whose_creation_is_lost_is_one_line() -> None:
 
 
 def test_a_size_alone_is_named_with_its_bytes() -> None:
-    process = process_on()
-    created(process, "/f", b"x" * 2000)
-    assert lines(process, lambda text: "size" in text) == [
-        "lost   size of /f, 2000 bytes, app.py:12"
-    ]
+    for size, text in (1, "1 byte"), (2, "2 bytes"), (2000, "2000 bytes"):
+        process = process_on()
+        created(process, "/f", b"x" * size)
+        assert lines(process, lambda text: "size" in text) == [
+            f"lost   size of /f, {text}, app.py:12"
+        ]
 
 
 def test_a_torn_write_says_how_much_survived() -> None:
