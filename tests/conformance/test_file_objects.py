@@ -233,6 +233,22 @@ def test_a_file_object_shows_its_name_and_mode_and_cannot_be_pickled(
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("buffering", [0, -1])
+def test_a_missing_attribute_is_refused_as_by_cpython(
+    both: tuple[Arm, Arm], buffering: int
+) -> None:
+    errors = []
+    for arm in both:
+        with arm.open(put(arm, "a"), "rb", buffering) as file:
+            with pytest.raises(AttributeError) as caught:
+                _ = file.sise
+            assert (caught.value.name, caught.value.obj) == ("sise", file)
+            errors.append(str(caught.value))
+            assert not hasattr(file, "sise")
+            assert getattr(file, "sise", 3) == 3
+    assert errors[0] == errors[1]
+
+
 @pytest.mark.parametrize("closed", [False, True])
 @pytest.mark.parametrize(
     "argument",

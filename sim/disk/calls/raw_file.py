@@ -160,14 +160,23 @@ class RawFile(io.RawIOBase):
     @property
     def _kind(self) -> str:
         """The name of the class as ``repr`` shows it."""
+        is_own = self._is_own_class or not SHOWS_DERIVED_CLASS
+        return "_io.FileIO" if is_own else type(self).__qualname__
+
+    @property
+    def _is_own_class(self) -> bool:
+        """Whether a program sees the class as ``io.FileIO``, and not as one derived from it."""
         kind = type(self)
-        is_own = kind is RawFile or kind.__module__ == "_io" or not SHOWS_DERIVED_CLASS
-        return "_io.FileIO" if is_own else kind.__qualname__
+        return kind is RawFile or kind.__module__ == "_io"
+
+    if not TYPE_CHECKING:  # with it, mypy would accept every attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            shown = "_io.FileIO" if self._is_own_class else type(self).__name__
+            raise AttributeError(f"'{shown}' object has no attribute '{name}'", name=name, obj=self)
 
     def __reduce_ex__(self, _protocol: object) -> NoReturn:
-        kind = type(self)
-        is_own = kind is RawFile or kind.__module__ == "_io"
-        name = PICKLED_FILE_IO if is_own else kind.__name__
+        name = PICKLED_FILE_IO if self._is_own_class else type(self).__name__
         raise TypeError(f"cannot pickle '{name}' {CANNOT_PICKLE}")
 
     # -- properties ------------------------------------------------------------------------
