@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from importlib import import_module
@@ -31,7 +32,7 @@ def load(reference: str) -> object:
         raise HarnessError(f"{reference!r} is not module:object, such as store:workload")
     module, name = parts.groups()
     try:
-        import_module(module)
+        _import(module)
     except SystemExit as left:
         raise HarnessError(f"module {module!r} exits when it is imported: {left.code}") from None
     except Exception as failure:
@@ -53,6 +54,16 @@ def load(reference: str) -> object:
     except AttributeError:
         raise HarnessError(f"module {module!r} has no object {name!r}{_hidden(module)}") from None
     return found
+
+
+def _import(module: str) -> None:
+    """Import a module; it may change the current directory, where findings are written."""
+    here = os.getcwd()
+    try:
+        import_module(module)
+    finally:
+        if os.getcwd() != here:
+            os.chdir(here)
 
 
 def _remedy(module: str, name: str) -> str:

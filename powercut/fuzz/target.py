@@ -206,7 +206,10 @@ class TargetEntry:
         """Import the target; return a factory of targets under this tag."""
         make = load(self.reference)
         if not callable(make):
-            raise HarnessError(f"{self.reference} is not callable: {make!r}")
+            raise HarnessError(
+                f"{self.reference} is not callable: {make!r}; name the class of the target, or a "
+                "function that returns one"
+            )
 
         def make_target() -> AnyTarget:
             target = _target_of(self.reference, make())
@@ -233,6 +236,10 @@ def check_target(reference: str, make_target: MakeTarget) -> AnyTarget:
     """Make a target and return it; raises ``HarnessError`` as ``TargetEntry.of``."""
     try:
         target = _target_of(reference, make_target())
+        if target is make_target():
+            raise HarnessError(
+                f"{reference} returns one target twice, and must make a new one for each run"
+            )
         _check_members(reference, target)
         target.attach(World(target.make_host, PlainChoices()))
         actions = tuple(target.actions() or ())

@@ -146,10 +146,10 @@ class TargetRun:
             self.crash_runner.recorder.begin_step()
         self.crash_runner.choices = RecordingChoices(choices, step.chosen)
         self.crash_runner.crashes = step.crashes
-        prepared("before_step", self.target.before_step, self.crash_runner.choices)
-        if self.trace is not None:
-            self.trace.add(f"step {len(steps)} {action.plain()}")
         with SANDBOX:
+            prepared("before_step", self.target.before_step, self.crash_runner.choices)
+            if self.trace is not None:
+                self.trace.add(f"step {len(steps)} {action.plain()}")
             step.outcome = self._act(self._kind_of(action), action)
         if self.trace is not None:
             self.trace.add(f"outcome {step.outcome} choices {step.chosen}")

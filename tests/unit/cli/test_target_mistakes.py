@@ -221,3 +221,46 @@ def test_whole_numbers_of_another_type_are_weights_and_arguments(module: str) ->
     assert "put(numbers=[2, true, 0.5])" in result.stdout
     (kept,) = Path(".powercut/failures").iterdir()
     assert "same failure at step 1, byte for byte" in powercut("replay", str(kept)).stdout
+
+
+def test_randomness_beside_the_choices_is_refused_before_a_step(module: str) -> None:
+    with Path(f"{module}.py").open("a", encoding="ascii") as file:
+        file.write(
+            "import random\nclass Random(Counting):\n"
+            "    def before_step(self, choices): self.steps += random.randrange(9)\n"
+        )
+    result = powercut("run", f"{module}:Random", "--examples", "3", "-n", "1")
+    assert (result.exit_code, result.stdout) == (ExitCode.USAGE, "")
+    start = "Error: random.randrange was called inside a simulated world, at "
+    assert result.stderr.startswith(start)
+    assert f"{module}.py:" in result.stderr
+
+
+def test_factory_that_returns_one_target_again_is_a_mistake(module: str) -> None:
+    with Path(f"{module}.py").open("a", encoding="ascii") as file:
+        file.write("only = Counting()\ndef target(): return only\n")
+    result = powercut("run", f"{module}:target", "--examples", "3", "-n", "1")
+    assert (result.exit_code, result.stdout) == (ExitCode.USAGE, "")
+    assert result.stderr == (
+        f"Error: {module}:target returns one target twice, and must make a new one for each run\n"
+    )
+    result = powercut("run", f"{module}:only")
+    assert result.exit_code == ExitCode.USAGE
+    assert result.stderr.endswith(
+        "; name the class of the target, or a function that returns one\n"
+    )
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_module_that_changes_the_directory_leaves_the_findings_here(
+    module: str, processes: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    source = f"import os\nos.chdir({str(elsewhere)!r})\n{TARGET}\nclass Lost(Counting):\n"
+    source += "    def put(self, arguments): raise LostAck('gone')\n"
+    Path(f"{module}.py").write_text(source, encoding="ascii")
+    here = Path.cwd()
+    result = powercut("run", f"{module}:Lost", "--examples", "3", "-n", processes)
+    assert result.exit_code == ExitCode.VIOLATION, result.output
+    assert (here, list(elsewhere.iterdir())) == (Path.cwd(), [])
+    assert (here / ".powercut").exists()
