@@ -31,7 +31,7 @@ class Violation(Exception):
 
     def __init__(self, statement: str, **evidence: object) -> None:
         super().__init__(statement)
-        self.statement = statement
+        self.statement = str(statement)
         self.evidence = evidence
 
     @property

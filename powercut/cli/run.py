@@ -178,12 +178,21 @@ def command(**given: Unpack[Given]) -> None:
 
 
 def _must_have_crashed(scores: Sequence[Score]) -> None:
-    """Raise ``UsageMistake`` for a campaign without a crash, unless no target is ever crashed."""
+    """Raise ``UsageMistake`` for a campaign without a crash or a change of the disk.
+
+    It may have no crash if no target is ever crashed.
+    """
     crashed = [score.tally.crashes for score in scores if not score.target.crash_free]
     if crashed and not any(crashed):
         raise UsageMistake(
             "the campaign had no crash, so nothing was tested: give it more --seconds or "
             "--examples, or a target with actions that change the disk"
+        )
+    idle = [score.target.tag for score in scores if score.tally.crashes and not score.tally.changed]
+    if idle:
+        raise UsageMistake(
+            f"{', '.join(idle)} never changed the simulated disk, so a crash lost nothing: let the "
+            "system write through the process of its Boot, which a DiskTarget gets in recover"
         )
 
 

@@ -103,9 +103,11 @@ def prepared(member: str, function: Callable[P, T], *args: P.args, **kwargs: P.k
     except (Exception, SystemExit) as failure:
         if isinstance(failure, HarnessError) and not isinstance(failure, NothingToChoose):
             raise
+        # A function that takes other arguments fails in the call, and has no line of its own.
+        at = raised_at(failure.__traceback__) or _defined_at(function)
         raise TargetMistake(
             f"{member} raises {type(failure).__name__}: {' '.join(str(failure).split())}"
-            f"{raised_at(failure.__traceback__)}; it prepares a step, and must return in every "
+            f"{at}; it prepares a step, and must return in every "
             "state of the system: only actions, recoveries and checks may fail"
         ) from failure
 

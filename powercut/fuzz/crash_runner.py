@@ -305,6 +305,7 @@ class CrashRunner:
 
     def _count(self, crash: Crash, disk: Disk, depth: int) -> None:
         tally, marks, point = self.tally, self.tally.marks, crash.point
+        tally.changed |= disk.operations > 0
         if point.kind is CrashKind.KILL:
             tally.kills += 1
             marks.reach(KILLED)

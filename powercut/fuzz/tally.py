@@ -112,7 +112,8 @@ class Tally:
     are digests of crash images, ``schedules`` of whole runs. ``crash_points`` are triples of
     the running action, the kind of operation at which it was crashed (or ``return``), and
     the phase. ``operations`` are pairs of a running action and a kind of operation that it
-    did while a crash was planned.
+    did while a crash was planned. ``changed`` says whether the disk was changed in a lifetime that
+    was crashed.
     """
 
     runs: int = 0
@@ -126,6 +127,7 @@ class Tally:
     crash_points: set[tuple[str, str, str]] = field(default_factory=set)
     operations: set[tuple[str, str]] = field(default_factory=set)
     marks: Marks = field(default_factory=Marks)
+    changed: bool = False
 
     @property
     def crashes(self) -> int:
@@ -164,6 +166,7 @@ class Tally:
         self.crash_points |= other.crash_points
         self.operations |= other.operations
         self.marks.add(other.marks)
+        self.changed |= other.changed
 
     def _met(self) -> set[tuple[str, str]]:
         return {(during, name) for during, name, _ in self.crash_points} | self.operations

@@ -14,7 +14,14 @@ from powercut import ActionKind, DiskTarget
 
 class Good(DiskTarget):
     def actions(self):
-        return [ActionKind("list", 1, lambda arguments: str(self.host.listdir("/")))]
+        return [ActionKind("make", 1, self.make)]
+
+    def make(self, arguments):
+        try:
+            self.host.mkdir(f"/{len(self.host.listdir('/'))}")
+        except OSError as refused:
+            return str(refused)
+        return "made"
 
     def recover(self, host):
         self.host = host
@@ -171,9 +178,9 @@ def test_project_without_entries_is_shown_an_example(command: str, kind: str, ex
     ("name", "sentence"),
     [
         ("WithoutActions", "has no actions: its actions() returns none of them"),
-        ("Raising", "raises ValueError when the target is made: no server, at {file}:26 in "),
+        ("Raising", "raises ValueError when the target is made: no server, at {file}:33 in "),
         ("RaisingTwoLines", "raises ValueError when the target is made: no server at this address"),
-        ("Leaving", "raises SystemExit when the target is made: 0, at {file}:34 in Leaving."),
+        ("Leaving", "raises SystemExit when the target is made: 0, at {file}:41 in Leaving."),
         ("LeavingInActions", "raises SystemExit when the target is made: no server, at {file}:"),
         ("ActionOfText", "has the action 'put', which is no powercut.ActionKind"),
         ("Weightless", "has the action 'put' of weight 0; a weight is a whole number from 1"),

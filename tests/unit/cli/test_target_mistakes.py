@@ -264,3 +264,39 @@ def test_module_that_changes_the_directory_leaves_the_findings_here(
     assert result.exit_code == ExitCode.VIOLATION, result.output
     assert (here, list(elsewhere.iterdir())) == (Path.cwd(), [])
     assert (here / ".powercut").exists()
+
+
+MORE = """
+class Idle(Counting):
+    def put(self, arguments): return str(self.process.listdir("/"))
+
+class WithoutChoices(Counting):
+    def choose(self): return {}
+    def actions(self): return [ActionKind("put", 1, self.put, self.choose)]
+
+class Numbered(Counting):
+    def put(self, arguments): raise LostAck(3)
+"""
+
+
+def test_target_that_never_changes_the_disk_is_a_mistake(module: str) -> None:
+    Path(f"{module}.py").write_text(TARGET + MORE, encoding="ascii")
+    result = powercut("run", f"{module}:Idle", "--examples", "9", "-n", "1")
+    assert result.exit_code == ExitCode.USAGE, result.output
+    assert f"Error: {module}:Idle never changed the simulated disk, so a crash" in result.stderr
+
+
+def test_function_of_other_arguments_is_named_with_its_line(module: str) -> None:
+    source = TARGET + MORE
+    Path(f"{module}.py").write_text(source, encoding="ascii")
+    result = powercut("run", f"{module}:WithoutChoices", "--examples", "3", "-n", "1")
+    assert (result.exit_code, result.stdout) == (ExitCode.USAGE, "")
+    line = source.splitlines().index("    def choose(self): return {}") + 1
+    assert f"were given; see {module}.py:{line}, WithoutChoices.choose; it " in result.stderr
+
+
+def test_violation_whose_statement_is_no_text_is_reported(module: str) -> None:
+    Path(f"{module}.py").write_text(TARGET + MORE, encoding="ascii")
+    result = powercut("run", f"{module}:Numbered", "--examples", "3", "-n", "1")
+    assert (result.exit_code, result.stderr) == (ExitCode.VIOLATION, "")
+    assert "FAILED  LostAck  on posix  fingerprint " in result.stdout
