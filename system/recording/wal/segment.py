@@ -113,15 +113,11 @@ class WalSegment:
             nonlocal sequence
             known = b"{" if durable == sequence else _KNOWN % durable
             for log_record in log_records:
-                waiting, pieces = b"", chunks(_with_known(log_record.pieces(), known), PIECE_BYTES)
+                for payload, is_last in _payloads(_with_known(log_record.pieces(), known)):
+                    sequence += 1
+                    entry_type = log_record.entry_type if is_last else EntryType.PART
+                    yield encode_entry(entry_type, sequence, payload, seed)
                 known = _KNOWN % durable
-                for piece in pieces:
-                    if waiting:
-                        sequence += 1
-                        yield encode_entry(EntryType.PART, sequence, waiting, seed)
-                    waiting = piece
-                sequence += 1
-                yield encode_entry(log_record.entry_type, sequence, waiting, seed)
 
         try:
             self.size_bytes += self._file.append_all(chunks(entries()))
@@ -160,3 +156,18 @@ def _with_known(pieces: Iterable[bytes], known: bytes) -> Iterator[bytes]:
     for piece in pieces:
         yield beginning + (piece[1:] if beginning else piece)
         beginning = b""
+
+
+def _payloads(encoded: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
+    """Yield the JSON of a log record as payloads of entries, each with whether it is the last.
+
+    No later one begins with ``{"``: read without those before it, it might look like the beginning
+    of a log record.
+    """
+    waiting = b""
+    for piece in chunks(encoded, PIECE_BYTES):
+        brace = b"{" if waiting and piece.startswith(b"{") else b""
+        if waiting:
+            yield waiting + brace, False
+        waiting = piece[len(brace) :]
+    yield waiting, True
