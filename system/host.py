@@ -133,6 +133,10 @@ class RealFileSystem:
     def symlink(self, target: str, path: str) -> None:
         self._calls.symlink(target, self._path(path))
 
+    def readlink(self, path: str) -> str:
+        target: str = self._calls.readlink(self._path(path))
+        return target
+
     def unlink(self, path: str) -> None:
         self._calls.unlink(self._path(path))
 

@@ -126,6 +126,10 @@ class FileSystem(Protocol):
         """Make a symbolic link to ``target``, which is relative to the directory of ``path``."""
         ...
 
+    def readlink(self, path: str) -> str:
+        """Return the target of a symbolic link; ``OSError`` (EINVAL) for any other file."""
+        ...
+
     def unlink(self, path: str) -> None:
         """Remove a name; durable after ``sync_dir``."""
         ...

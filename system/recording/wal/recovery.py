@@ -7,6 +7,7 @@ before that, all files that the recovery needs still exist, and it is repeated.
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterable, Sequence
 from posixpath import join
@@ -190,7 +191,9 @@ class _Reader:
                     self.superfluous.append(path)
                 else:
                     contents[path] = read_whole(self._files, path)
-            elif name not in {CURRENT, NEXT_CURRENT}:
+            elif name == CURRENT:
+                self._check_link(path)
+            elif name != NEXT_CURRENT:
                 self._add_foreign(path)
         segments, report = scan_segments(contents, settled), self.report
         for segment in segments:
@@ -287,6 +290,22 @@ class _Reader:
     def _add_bad(self, path: str, content: bytes, reason: str, start: int = 0) -> None:
         span = BadSpan(start, start + len(content), reason, tail=False)
         self.bad.append(BadBytes(path, span, content))
+
+    def _check_link(self, path: str) -> None:
+        """Report a file in the place of the link ``current``, and a link to no segment.
+
+        A crash leaves the link missing or stale, so this is not reported.
+        """
+        try:
+            target = self._files.readlink(path)
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                return  # The link is for people only: no recovery depends on it.
+            target = ""
+        if not SEGMENT_NAME.fullmatch(target):
+            self.report.findings.append(
+                f"{path}: it is no link to a segment, and is removed unless it is a directory"
+            )
 
     def _add_foreign(self, path: str) -> None:
         if not _ASIDE.search(path):

@@ -21,6 +21,7 @@ Input, a line each:
     pack 3 a intent final     a pack of records that has this one
     record a final            the record of an execution; ``record a invalidated`` likewise
     file wal/notes.txt        a file with other content
+    link wal/current target   a symbolic link
 
 The output has the report, the records, and the names of all files. A second recovery must
 change nothing.
@@ -132,6 +133,9 @@ class Builder:
             self._append(ast.literal_eval(more))
         elif word == "file":
             self._write(more, b"other content")
+        elif word == "link":
+            path, target = more.split()
+            (self.root / path).symlink_to(target)
         else:
             self._add_file(line)
 

@@ -83,6 +83,9 @@ class FaultyFiles:
         self.enter("symlink", path)
         self.files.symlink(target, path)
 
+    def readlink(self, path: str) -> str:
+        return self.files.readlink(path)
+
     def unlink(self, path: str) -> None:
         self.enter("unlink", path)
         self.files.unlink(path)
