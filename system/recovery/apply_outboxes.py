@@ -87,7 +87,6 @@ def _redo(recovery: RootRecovery, stores: Stores, transaction: Transaction, agen
         check_applied(transaction, agent.session_id, agent.history.applied)
     if agent.log.log is not None:
         # The end of the log may be lost to damage; its numbers were used already.
-        agent.history.seq = max(agent.history.seq, agent.applied)
         agent.log.log.skip_to(agent.applied)
     for seq, turn in sorted(agent.history.outbox.items()):
         if turn.outbox.foreign:

@@ -47,7 +47,6 @@ def _pass_dispatched(recovery: RootRecovery) -> None:
                 continue
             history = agent.history
             history.dispatched = max(history.dispatched, mark)
-            history.seq = max(history.seq, mark)
             agent.log.log.skip_to(mark)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from system.agents.message import Message, MessageKind
 from system.durable.activity import Intent
 from system.durable.emitter import checked_spec
 from system.durable.ended import ended_session
@@ -22,7 +23,7 @@ from tests.unit.system.agents.acting import acting, perform
 from tests.unit.system.agents.damage import remove
 from tests.unit.system.agents.emitting import fail_when_asked
 from tests.unit.system.agents.fake_provider import script
-from tests.unit.system.agents.room import SECOND_NS, Room, log_of, opened
+from tests.unit.system.agents.room import NOW, SECOND_NS, Room, log_of, opened
 from tests.unit.system.collected import AFTER_AN_HOUR, HOUR, collected, ended, family
 
 
@@ -77,6 +78,18 @@ def test_an_agent_with_work_in_the_database_is_not_collected(table: str) -> None
     finish = "UPDATE triggers SET status='DONE'; UPDATE tasks SET status='DONE';"
     finish += " UPDATE activity_log SET status='UNCERTAIN'"
     room.run(room.runtime._orchestrator.durable.run(lambda each: each.execute(finish)))
+    room.settle(2 * HOUR)
+    assert ended(room, bob) is not None
+
+
+def test_an_agent_for_whose_log_a_line_waits_is_not_collected() -> None:
+    room, ada, bob = family()
+    message = Message("x", ada, bob, MessageKind.TEXT, "hello", NOW)
+    assert room.agent(bob).log.enqueue(message)
+    room.settle(3 * HOUR)
+    assert ended(room, bob) is None
+
+    room.agent(bob).log.queue.clear()
     room.settle(2 * HOUR)
     assert ended(room, bob) is not None
 

@@ -238,3 +238,15 @@ def test_an_agent_that_receives_a_message_while_its_end_is_written_answers_it() 
 
     assert room.shown() == [error(message_id)]
     room.check_no_failures()
+
+
+def test_a_queue_that_has_been_written_is_not_tried_again() -> None:
+    room, ada, bob = parent_and_child()
+    room.files.fail("append", log_of(room.named("Bob").session_id), errno.ENOSPC)
+    room.say(ada, script(("send_message", {"to": "Bob", "payload": "hello"})))
+    assert len(room.agent(bob).work.tasks()) == 1
+
+    room.settle(2)
+
+    assert room.shown() == [("text", "hello")]
+    assert room.agent(bob).work.tasks() == []

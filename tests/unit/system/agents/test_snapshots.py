@@ -251,3 +251,20 @@ def test_a_record_of_every_turn_is_complete_though_its_line_is_not_read() -> Non
 
     assert runtime.report.incomplete == []
     assert runtime.report.lines == 1
+
+
+def test_a_refused_line_about_a_failed_turn_is_not_written_behind_a_snapshot() -> None:
+    room, ada = opened(SHORT)
+    session_id = room.session(ada)
+    room.provider.fail("sent", 5)
+    # The message, five starts and failures, and four lines about the restored conversation.
+    room.files.fail("append", "events.jsonl", errno.ENOSPC, nth=15)
+    room.say(ada, "poison")
+    room.settle(60)
+    assert room.events(session_id).count("turn.failed") == 4
+    assert segments(room, session_id) == ["events.1.jsonl", "events.jsonl"]
+
+    room.say(ada, "food")
+
+    assert room.named("Ada").turns == 1
+    assert b"turn.failed" not in room.read(f"agents/{session_id}/events.1.jsonl")

@@ -7,8 +7,10 @@ import errno
 from system.agents import event
 from system.agents.snapshot_data import snapshot_data
 from system.ports import Json
+from system.sessions.session import SessionState
 from system.sessions.session_problem import Problem
-from tests.unit.system.agents.damage import remove
+from tests.unit.system.agents.boot import END
+from tests.unit.system.agents.damage import remove, spoil
 from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import parent_and_child
 from tests.unit.system.agents.room import (
@@ -16,12 +18,15 @@ from tests.unit.system.agents.room import (
     BOB,
     ONE,
     SECOND_NS,
+    TWO,
     Room,
     completed,
     created,
+    enqueued,
     log_of,
     message,
     opened,
+    started,
 )
 
 
@@ -180,3 +185,22 @@ def test_a_line_behind_a_lost_end_is_not_mistaken_for_a_line_that_was_applied() 
     room.settle(1)
 
     assert room.shown() == [("reminder", "after the damage")]
+
+
+def test_a_message_that_damage_has_taken_from_an_ended_recipient_is_not_answered_with_an_error(
+    room: Room,
+) -> None:
+    turns = [
+        completed("t1", outbox=[message("x", ADA, BOB, payload="first")]),
+        completed("t2", dispatched=3),
+    ]
+    room.put_session(ONE, [*created(ADA, "Ada"), *turns])
+    read = [enqueued("x", ADA, BOB), started("s", "x"), completed("s", "x"), END]
+    room.put_session(TWO, [*created(BOB, "Bob"), *read], SessionState.TERMINATED)
+    for word in ("message.enqueued", "turn.start", "turn.complete"):
+        spoil(room, TWO, word)
+
+    runtime = room.open(start=False)
+
+    assert runtime.report.missing == {TWO: ((3, 5),)}
+    assert room.named("Ada").pending == ()
