@@ -9,7 +9,7 @@
 
 A state is a set of events, which are tuples: an agent exists, a message is in the log of an
 agent, a message is delivered, an agent has ended. The number of a call is part of its events, so
-no two calls cause the same event.
+no two calls cause the same event. If executions are recorded, every committed turn has a record.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from crash_tests.rig.simulated_provider import SimulatedModel
 from crash_tests.targets.script import ScriptedAgent
 from faults.crash_counter import CrashCounter
 from faults.crash_point import Phase
+from oracles.recording.turn_records import check_turn_records
 from oracles.runtime.log_records import USER
 from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.violation import Duplicated, LostAck, Phantom
@@ -35,6 +36,7 @@ from sim.disk.crash.choose_survivors import choose_survivors
 from sim.disk.crash.persistence import PersistenceModel
 from sim.errors import PowerOff, SimulatedCrash
 from sim.world import World
+from system.agents.turn_recorder import RecordingOptions
 from system.providers.bare import BareProvider
 from system.runtime import Options, Runtime
 from system.storage.framing import Framing
@@ -42,7 +44,12 @@ from system.storage.framing import Framing
 Event = tuple[str, ...]
 
 PROVIDER = "bare"
-SLOTS = 2
+OPTIONS = {
+    framing.value + suffix: Options(2, framing, recording=recording)
+    for framing in Framing
+    for suffix, recording in (("", None), (" recorded", RecordingOptions()))
+}
+"""Both framings, with executions recorded and not."""
 
 # -- 1: generate -------------------------------------------------------------------------
 
@@ -132,10 +139,10 @@ def calls_of(wishes: Sequence[Wish]) -> Iterator[Call]:
 class Root:
     """One root over several lifetimes: the real runtime on a simulated disk."""
 
-    def __init__(self, model: PersistenceModel, framing: Framing) -> None:
+    def __init__(self, model: PersistenceModel, options: Options) -> None:
         self.world = World(simulated_host, PlainChoices(), model)
         self._provider = BareProvider(SimulatedModel(ProviderLedger(), ScriptedAgent()))
-        self._options = Options(SLOTS, framing, recording=None)
+        self._options = options
         self.boot()
 
     def boot(self) -> None:
@@ -178,10 +185,15 @@ class Root:
 
     def events(self) -> set[Event]:
         """Return the events on the disk, as the oracle's own reader finds them."""
-        files = self.world.disk.files()
-        return events_of(
-            RootSnapshot.of_files({path[1:]: content for path, content in files.items()})
-        )
+        return events_of(RootSnapshot.of_files(self._files()))
+
+    def check_records(self) -> None:
+        """Check that every committed turn has its record, if executions are recorded."""
+        if self._options.recording is not None:
+            check_turn_records(self._files())
+
+    def _files(self) -> dict[str, bytes]:
+        return {path[1:]: content for path, content in self.world.disk.files().items()}
 
 
 # -- 4: recover --------------------------------------------------------------------------
@@ -282,18 +294,18 @@ def check_allowed(recovered: set[Event], acknowledged: set[Event], in_flight: se
 
 
 def six_stages(
-    wishes: Sequence[Wish], crash: Crash, model: PersistenceModel, framing: Framing
+    wishes: Sequence[Wish], crash: Crash, model: PersistenceModel, options: Options
 ) -> None:
     """Go through all stages; raise a ``Violation``."""
     calls = list(calls_of(wishes))
 
-    uncrashed = Root(model, framing)
+    uncrashed = Root(model, options)
     begun = uncrashed.world.disk.operations
     assert uncrashed.execute(calls) == len(calls)
     check_allowed(uncrashed.events(), replayed(calls), set())
     taken = uncrashed.world.disk.operations - begun
 
-    crashed = Root(model, framing)
+    crashed = Root(model, options)
     disk = crashed.world.disk
     disk.interposer = CrashCounter(disk, 1 + crash.operation % taken, crash.phase)
     done = crashed.execute(calls)
@@ -304,3 +316,4 @@ def six_stages(
     acknowledged = replayed(calls[:done])
     in_flight = replayed(calls[: done + 1])
     check_allowed(crashed.events(), acknowledged, in_flight)
+    crashed.check_records()

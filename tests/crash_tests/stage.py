@@ -17,6 +17,7 @@ from crash_tests.rig.simulated_provider import SimulatedAgentService
 from crash_tests.targets.script import ScriptedAgent
 from faults.crash_counter import CrashCounter
 from faults.crash_point import Phase
+from oracles.recording.turn_records import check_turn_records
 from sim.choices import PlainChoices
 from sim.disk.cache.operation import Operation, Rename, Sync, Write
 from sim.disk.crash.state_space import StateSpace
@@ -28,7 +29,6 @@ from system.agents.view import AgentView
 from system.ports import Host
 from system.providers.agentic import AgenticProvider
 from system.runtime import Options, Runtime
-from system.storage.framing import Framing
 from system.storage.line import Line, decode_line
 
 MOST_SURVIVOR_SETS = 64
@@ -36,13 +36,16 @@ MOST_SURVIVOR_SETS = 64
 
 
 class Stage:
-    """One root; ``runtime`` belongs to the current lifetime, ``service`` to all of them."""
+    """One root; ``runtime`` belongs to the current lifetime, ``service`` to all of them.
 
-    def __init__(self, framing: Framing) -> None:
+    If executions are recorded, each recovery must leave the record of every committed turn.
+    """
+
+    def __init__(self, options: Options) -> None:
         self.world = World(simulated_host, PlainChoices())
         self.service = SimulatedAgentService(ProviderLedger(), ScriptedAgent())
         self.providers = {"agentic": AgenticProvider(self.service)}
-        self.options = Options(framing=framing, recording=None)
+        self.options = options
         self.host: Host
         self.runtime: Runtime
         self.boot()
@@ -52,6 +55,9 @@ class Stage:
         """Begin a lifetime and recover; no turn runs yet."""
         self.host = self.world.boot()
         self.runtime = self.run(Runtime.recover(self.host, self.providers, self.options))
+        if self.options.recording is not None:
+            files = self.world.disk.snapshot().files()
+            check_turn_records({path[1:]: content for path, content in files.items()})
 
     def start(self) -> None:
         """Start the turns."""
@@ -128,22 +134,22 @@ class Act:
     perform: Callable[[Stage], object]
     moments: Moments
 
-    def crashes(self, framing: Framing) -> Iterator[Stage]:
+    def crashes(self, options: Options) -> Iterator[Stage]:
         """Yield a recovered stage for each moment and each crash in it."""
-        for moment in self.moments(self._operations(framing)):
-            crashed = self._crashed(framing, moment)
+        for moment in self.moments(self._operations(options)):
+            crashed = self._crashed(options, moment)
             survivor_sets = _survivor_sets(crashed.world.disk)
             crashed.world.kill()
             crashed.boot()
             yield crashed
             for survivors in survivor_sets:
-                crashed = self._crashed(framing, moment)
+                crashed = self._crashed(options, moment)
                 crashed.world.cut_power(survivors)
                 crashed.boot()
                 yield crashed
 
-    def _operations(self, framing: Framing) -> Sequence[Operation]:
-        stage = Stage(framing)
+    def _operations(self, options: Options) -> Sequence[Operation]:
+        stage = Stage(options)
         self.prepare(stage)
         before = stage.world.disk.operations
         self.perform(stage)
@@ -151,8 +157,8 @@ class Act:
         stage.world.kill()
         return operations
 
-    def _crashed(self, framing: Framing, moment: Moment) -> Stage:
-        stage = Stage(framing)
+    def _crashed(self, options: Options, moment: Moment) -> Stage:
+        stage = Stage(options)
         self.prepare(stage)
         disk = stage.world.disk
         counter = CrashCounter(disk, moment.number, moment.phase)

@@ -1,7 +1,7 @@
 """The seven injection points, each crashed at its exact moment.
 
 Each is crashed by a kill and by power cuts with every survivor set of the moment, in both
-framings. The expected results are written out.
+framings, with executions recorded and not. The expected results are written out.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import pytest
 
 from faults.crash_point import Phase
 from sim.disk.cache.operation import Operation
+from system.agents.turn_recorder import RecordingOptions
 from system.ports import JsonObject
+from system.runtime import Options
 from system.storage.framing import Framing
 from tests.crash_tests.stage import (
     Act,
@@ -28,7 +30,16 @@ from tests.crash_tests.stage import (
 
 MESSAGE = "5" * 32
 
-pytestmark = pytest.mark.parametrize("framing", list(Framing), ids=[f.value for f in Framing])
+RECORDED = {"": None, " recorded": RecordingOptions()}
+
+pytestmark = pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(Options(framing=framing, recording=recording), id=framing.value + suffix)
+        for framing in Framing
+        for suffix, recording in RECORDED.items()
+    ],
+)
 
 
 def nothing(_: Stage) -> None:
@@ -49,10 +60,10 @@ def after(operation: int) -> Moment:
     return Moment(operation, Phase.AFTER)
 
 
-def crashes(act: Act, framing: Framing) -> Iterator[Stage]:
+def crashes(act: Act, options: Options) -> Iterator[Stage]:
     """Yield the stages of an act, which are at least two: a kill and a power cut."""
     crashed = 0
-    for stage in act.crashes(framing):
+    for stage in act.crashes(options):
         crashed += 1
         yield stage
     assert crashed >= 2, "no moment: nothing was crashed"
@@ -80,9 +91,9 @@ def created_and_not_acknowledged(operations: Sequence[Operation]) -> Sequence[Mo
 
 
 def test_crash_after_create_and_before_the_record_leaves_nothing_but_a_leak_that_is_listed(
-    framing: Framing,
+    options: Options,
 ) -> None:
-    for stage in crashes(Act(nothing, Stage.create, without_a_record), framing):
+    for stage in crashes(Act(nothing, Stage.create, without_a_record), options):
         assert stage.runtime.view().agents == ()
         assert stage.sessions() == []
         assert stage.runtime.report.leaks == ["agentic: conversation-1"]
@@ -91,9 +102,9 @@ def test_crash_after_create_and_before_the_record_leaves_nothing_but_a_leak_that
 
 
 def test_crash_after_the_record_and_before_agent_created_leaves_an_orphan_that_is_removed(
-    framing: Framing,
+    options: Options,
 ) -> None:
-    for stage in crashes(Act(nothing, Stage.create, with_a_record_only), framing):
+    for stage in crashes(Act(nothing, Stage.create, with_a_record_only), options):
         assert stage.runtime.view().agents == ()
         assert len(stage.runtime.report.orphans) == 1
         assert stage.sessions() == []
@@ -108,9 +119,9 @@ def test_crash_after_the_record_and_before_agent_created_leaves_an_orphan_that_i
 
 
 def test_crash_after_agent_created_leaves_the_agent_and_the_same_request_makes_no_duplicate(
-    framing: Framing,
+    options: Options,
 ) -> None:
-    for stage in crashes(Act(nothing, Stage.create, created_and_not_acknowledged), framing):
+    for stage in crashes(Act(nothing, Stage.create, created_and_not_acknowledged), options):
         (found,) = stage.runtime.view().agents
         assert (found.name, found.alive, found.pending) == ("Ada", True, ())
         assert stage.runtime.report.leaks == []
@@ -139,13 +150,13 @@ def enqueued_and_not_delivered(operations: Sequence[Operation]) -> Sequence[Mome
 
 
 def test_crash_before_the_answer_is_logged_loses_the_turn_and_keeps_its_messages(
-    framing: Framing,
+    options: Options,
 ) -> None:
     def say(stage: Stage) -> None:
         hello: JsonObject = {"to": "USER", "payload": "hello"}
         stage.say(stage.named("Ada").agent_id, ["send_message", hello], message_id=MESSAGE)
 
-    for stage in crashes(Act(Stage.create, say, answered_and_not_logged), framing):
+    for stage in crashes(Act(Stage.create, say, answered_and_not_logged), options):
         ada = stage.named("Ada")
         assert (ada.turns, ada.pending[0]) == (0, MESSAGE)
         assert stage.runtime.view().user == ()
@@ -166,13 +177,13 @@ def test_crash_before_the_answer_is_logged_loses_the_turn_and_keeps_its_messages
 
 
 def test_crash_after_the_answer_is_logged_and_before_the_reply_is_there_delivers_it_by_redo(
-    framing: Framing,
+    options: Options,
 ) -> None:
     def ask(stage: Stage) -> None:
         reply: JsonObject = {"to": "Ada", "payload": "the answer"}
         stage.say(stage.named("Bob").agent_id, ["send_message", reply], message_id=MESSAGE)
 
-    for stage in crashes(Act(two_agents, ask, logged_and_not_dispatched), framing):
+    for stage in crashes(Act(two_agents, ask, logged_and_not_dispatched), options):
         ada, bob = stage.named("Ada"), stage.named("Bob")
         assert (bob.turns, bob.pending) == (2, ())
         assert (ada.turns, len(ada.pending)) == (1, 1)
@@ -189,12 +200,12 @@ def test_crash_after_the_answer_is_logged_and_before_the_reply_is_there_delivers
 
 
 def test_crash_after_enqueueing_and_before_delivery_presents_the_message_again(
-    framing: Framing,
+    options: Options,
 ) -> None:
     def say(stage: Stage) -> None:
         stage.say(stage.named("Ada").agent_id, message_id=MESSAGE)
 
-    for stage in crashes(Act(Stage.create, say, enqueued_and_not_delivered), framing):
+    for stage in crashes(Act(Stage.create, say, enqueued_and_not_delivered), options):
         ada = stage.named("Ada")
         assert (ada.turns, ada.pending[0]) == (0, MESSAGE)
 
@@ -236,9 +247,9 @@ def complete_bob(stage: Stage) -> None:
     ids=["by the operator", "by completion"],
 )
 def test_crash_after_the_end_is_logged_leaves_no_agent_and_no_dangling_child(
-    framing: Framing, end: Callable[[Stage], None], moments: Moments, responses: list[int]
+    options: Options, end: Callable[[Stage], None], moments: Moments, responses: list[int]
 ) -> None:
-    for stage in crashes(Act(two_agents, end, moments), framing):
+    for stage in crashes(Act(two_agents, end, moments), options):
         ada, bob = stage.named("Ada"), stage.named("Bob")
         assert (ada.alive, bob.alive) == (True, False)
         enqueued = stage.data(ada.session_id, "message.enqueued")

@@ -9,9 +9,10 @@ from hypothesis import given
 
 from oracles.violation import LostAck, Phantom
 from sim.disk.crash.persistence import POSIX
-from system.storage.framing import Framing
+from system.runtime import Options
 from tests.crash_tests.six_stages import (
     CRASHES,
+    OPTIONS,
     WISHES,
     Crash,
     Event,
@@ -21,12 +22,12 @@ from tests.crash_tests.six_stages import (
 )
 
 
-@pytest.mark.parametrize("framing", Framing)
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @given(wishes=WISHES, crash=CRASHES)
 def test_recovered_events_are_the_acknowledged_ones_and_some_in_flight(
-    framing: Framing, wishes: Sequence[Wish], crash: Crash
+    options: Options, wishes: Sequence[Wish], crash: Crash
 ) -> None:
-    six_stages(wishes, crash, POSIX, framing)
+    six_stages(wishes, crash, POSIX, options)
 
 
 def test_the_allowed_events_have_both_bounds() -> None:
