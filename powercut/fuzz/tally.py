@@ -112,8 +112,7 @@ class Tally:
     are digests of crash images, ``schedules`` of whole runs. ``crash_points`` are triples of
     the running action, the kind of operation at which it was crashed (or ``return``), and
     the phase. ``operations`` are pairs of a running action and a kind of operation that it
-    did while a crash was planned. ``changed`` says whether the disk was changed in a lifetime that
-    was crashed.
+    did while a crash was planned. ``changed`` says whether the disk was ever changed.
     """
 
     runs: int = 0

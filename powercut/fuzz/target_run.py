@@ -151,6 +151,7 @@ class TargetRun:
             if self.trace is not None:
                 self.trace.add(f"step {len(steps)} {action.plain()}")
             step.outcome = self._act(self._kind_of(action), action)
+        self.tally.changed |= self.crash_runner.world.disk.operations > 0
         if self.trace is not None:
             self.trace.add(f"outcome {step.outcome} choices {step.chosen}")
 

@@ -210,3 +210,10 @@ def test_lost_operations_have_their_lines_also_after_a_kill() -> None:
     assert max(lost) <= 0
     assert lost <= set(cut.places)
     assert {place.file for place in cut.places.values()} == {"tests/unit/fuzz/broken.py"}
+
+
+def test_a_change_of_the_disk_is_counted_without_a_crash() -> None:
+    run = TargetRun(UnsyncedCounter)
+    assert not run.tally.changed
+    run.perform(Action("increment", {}), PlainChoices())
+    assert run.tally.changed
