@@ -9,6 +9,7 @@ from typing import Final, NoReturn
 
 import click
 
+from system.commands.recorded_turns import log_of_lost_recording
 from system.durable.errors import RowDamaged
 from system.errors import NotARoot, RuntimeRefused, StorageError
 from system.host import reading_host
@@ -22,6 +23,7 @@ from system.recording.records.errors import (
     RecordNotFoundError,
     ReplayHashMismatchError,
 )
+from system.recording.wal.log import RECORDS
 from system.root import MARKER, root_id_of
 
 FOUND: Final = 1
@@ -94,7 +96,11 @@ def host_of(root: str) -> Host:
 
 def records_of(root: str) -> OfflineRecords:
     """Return the records of a root; raises as ``host_of`` and ``OfflineRecords``."""
-    return OfflineRecords(host_of(root))
+    host = host_of(root)
+    store = OfflineRecords(host)
+    if not store.gone and (path := log_of_lost_recording(host.files)) is not None:
+        store.add_gone(RECORDS, f"the directory is missing, and {path} has recorded turns")
+    return store
 
 
 def echo(text: object) -> None:

@@ -11,7 +11,8 @@ import pytest
 from system.host import RealFileSystem, real_host
 from system.recording.offline_store import OfflineRecords
 from system.recording.records.errors import RecordCorruptedError
-from tests.unit.recording.command_root import invoke
+from system.runtime import Options
+from tests.unit.recording.command_root import invoke, team
 from tests.unit.recording.executions import CountingIds, run
 from tests.unit.recording.recording_bench import Bench
 from tests.unit.recording.test_commands import interrupted
@@ -112,6 +113,52 @@ def test_records_that_are_gone_are_named(
     assert result.exit_code == 1
     assert result.stderr.startswith(f"{gone}: ")
     assert "is missing" in result.stderr
+
+
+COMMANDS = ["records list", "records verify", "records show ID", "replay ID", "incomplete"]
+"""With an id that no record has."""
+
+
+def remove_recording(root: Path) -> Path:
+    """Remove all files of the recording; return the log of the only session."""
+    for name in ("wal", "records", "snapshots"):
+        shutil.rmtree(root / name)
+    (root / "checkpoint").unlink(missing_ok=True)
+    (log,) = root.glob("agents/*/events.jsonl")
+    return log
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_recording_that_is_gone_as_a_whole_is_shown_by_the_turns_of_sessions(
+    root: Path, ids: list[str], command: str
+) -> None:
+    log = remove_recording(root)
+    result = invoke(root, *command.replace("ID", ids[0]).split())
+    assert result.exit_code == 1
+    assert result.stderr.startswith("records: ")
+    assert log.parent.name in result.stderr or "may have had execution" in result.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_turn_that_has_not_called_its_provider_shows_no_recording(
+    root: Path, ids: list[str], command: str
+) -> None:
+    # After a power cut its start may be there without the directories.
+    log = remove_recording(root)
+    lines = log.read_bytes().splitlines(keepends=True)
+    started = [number for number, line in enumerate(lines) if b'"turn.start"' in line]
+    log.write_bytes(b"".join(lines[: started[0] + 1]))
+    result = invoke(root, *command.replace("ID", ids[0]).split())
+    assert result.exit_code == (2 if "ID" in command else 0)
+    assert "missing" not in result.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_root_that_has_never_recorded_is_not_damaged(tmp_path: Path, command: str) -> None:
+    run(team(tmp_path, options=Options(recording=None)))
+    result = invoke(tmp_path, *command.replace("ID", "exec-" + "0" * 16).split())
+    assert result.exit_code == (2 if "ID" in command else 0)
+    assert "missing" not in result.stderr
 
 
 def test_a_snapshot_that_is_gone_is_named(bench: Bench) -> None:
