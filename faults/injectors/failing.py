@@ -60,7 +60,7 @@ class FailSyncInjector(RuleInjector):
         struck = self.strikes_operation(operation, number)
         if struck and isinstance(operation, Sync):
             self.fired += 1
-            path, inode, data_only = operation
+            path, inode, data_only, _, _ = operation
             return FailedSync(path, inode, data_only, self._policy)
         return operation
 

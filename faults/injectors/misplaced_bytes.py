@@ -91,7 +91,7 @@ class MisplacedBytes:
                 self._replace(inode, size, b"")
             case Sync(inode=0):
                 self._replaced.clear()
-            case Sync(inode=inode):
+            case Sync(inode=inode, end=0):
                 self._replaced.pop(inode, None)
 
     def _replace(self, inode: int, start: int, data: bytes) -> None:

@@ -12,8 +12,8 @@ relative to the root of the file system; contents are one letter, repeated::
     htrunc LABEL SIZE           hfsync LABEL          hfdatasync LABEL      hclose LABEL
     bg WORK ...                 work that the kernel may do by itself; no call of the program
 
-LABEL names a descriptor. FLAGS are letters: c creates, t truncates, a appends. ``otrunc`` opens
-with ``O_TRUNC`` and writes.
+LABEL names a descriptor. FLAGS are letters: c creates, t truncates, a appends, s and d make every
+write synchronous (``O_SYNC``, ``O_DSYNC``). ``otrunc`` opens with ``O_TRUNC`` and writes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ Outcome: TypeAlias = Mapping[str, str]
 DIRECTORY: Final = "dir"
 
 _RUN: Final = re.compile(rb"(.)\1*", re.DOTALL)
-_FLAGS: Final = {"c": os.O_CREAT, "t": os.O_TRUNC, "a": os.O_APPEND}
+_FLAGS: Final = {
+    "c": os.O_CREAT, "t": os.O_TRUNC, "a": os.O_APPEND, "s": os.O_SYNC, "d": os.O_DSYNC,
+}  # fmt: skip
 
 
 class FileCalls(Protocol):

@@ -215,7 +215,7 @@ class _Draft:
             if not flags:
                 return None
         self._labels.append(f"h{len(self._labels) + 1}")
-        return ["open", self._labels[-1], path, flags]
+        return ["open", self._labels[-1], path, flags + self._pick(("", "", "", "d", "s"))]
 
     def _descriptor_call(self) -> Call | None:
         if not self._labels:

@@ -6,7 +6,11 @@ import re
 from typing import Final
 
 _PATH: Final = re.compile(r"(?!/)[\w./-]*")
-_PATTERNS: Final = {"path": _PATH, "letter": re.compile(r"[A-Za-z]"), "flags": re.compile("[cta]*")}
+_PATTERNS: Final = {
+    "path": _PATH,
+    "letter": re.compile(r"[A-Za-z]"),
+    "flags": re.compile(r"[ctasd]*"),
+}
 _MOST_BYTES: Final = 1 << 30
 
 _SIGNATURES: Final = {

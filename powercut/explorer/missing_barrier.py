@@ -138,7 +138,9 @@ def _due(
     """
     due: dict[int, Event] = {}
     for event in events_of(workload):
-        if isinstance(event.operation, Sync) and not event.operation.data_only:
+        if isinstance(event.operation, Sync) and not (
+            event.operation.data_only or event.operation.end
+        ):
             due = {
                 inode: first
                 for inode, first in due.items()

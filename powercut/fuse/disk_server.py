@@ -360,7 +360,8 @@ class DiskServer:
             data = bytes(request.body[WRITE_IN.size : WRITE_IN.size + size])
             self.disk.write(inode, offset, data, path)
             if flags & os.O_DSYNC:
-                self.disk.sync(number, path, data_only=flags & os.O_SYNC != os.O_SYNC)
+                data_only = flags & os.O_SYNC != os.O_SYNC
+                self.disk.sync(number, path, data_only, start=offset, end=offset + size)
         return WRITE_OUT.pack(size, 0)
 
     def _allocate(self, request: Request) -> bytes:

@@ -87,9 +87,9 @@ class FileMapping:
                 os.pwrite(self.memory, page[: size - index * BLOCK_BYTES], index * BLOCK_BYTES)
         self._shown = inode.blocks
 
-    def sync(self, _process: Process) -> None:
-        """Make the data of the file durable; the caller has written it back."""
-        self._disk.sync(self._number, self._path, data_only=True)
+    def sync(self, _process: Process, start: int, end: int) -> None:
+        """Make the data in some pages of the file durable; the caller has written it back."""
+        self._disk.sync(self._number, self._path, data_only=True, start=start, end=end)
 
     def resize(self, _process: Process, size: int) -> None:
         """Set the size of the file in bytes, as that of the memory was set."""
@@ -153,7 +153,7 @@ class mmap(RealMmap, metaclass=MappingType):  # noqa: N801 - the name of the cla
         return shown.replace("<mmap ", "<mmap.mmap ") if type(self) is mmap else shown
 
     def flush(self, *arguments: int, **options: int) -> None:
-        """Write changed pages to the file, and make its data durable.
+        """Write changed pages to the file, and make the data in these pages durable.
 
         ``flags``, from CPython 3.15 on, are those of ``msync(2)``: without ``MS_SYNC`` it starts
         no write.
@@ -161,7 +161,9 @@ class mmap(RealMmap, metaclass=MappingType):  # noqa: N801 - the name of the cla
         super().flush(*arguments, **options)
         is_sync = (options.get("flags") or _MS_SYNC) & _MS_SYNC
         if is_sync and self._file is not None and self._lifetime is not None:
-            self._lifetime.call(self._file.sync)
+            start = self._offset + (arguments[0] if arguments else 0)
+            end = start + arguments[1] if len(arguments) > 1 else self._offset + len(self)
+            self._lifetime.call(self._file.sync, start, end)
 
     def resize(self, newsize: int, /) -> None:
         """Resize the mapping and the file."""

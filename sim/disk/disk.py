@@ -197,13 +197,16 @@ class Disk:
             )
         )
 
-    def sync(self, number: int, path: str, data_only: bool = False) -> None:
+    def sync(
+        self, number: int, path: str, data_only: bool = False, start: int = 0, end: int = 0
+    ) -> None:
         """Barrier on inode ``number``: ``fsync``, or ``fdatasync`` with ``data_only``.
 
+        With ``end``, it covers only the data in the pages from byte ``start`` up to ``end``.
         Raises ``OSError`` (EIO) if the interposer made it fail under a policy that reports
         the failure; ``sync_errors`` then counts it for the other descriptors of the inode.
         """
-        performed = self._perform(_new(Sync, (path, number, data_only)))
+        performed = self._perform(_new(Sync, (path, number, data_only, start, end)))
         if isinstance(performed, FailedSync):
             self._report_failure(performed)
         elif number in self._delayed_errors:

@@ -332,6 +332,22 @@ CLASSES: Final = (
         ),
     }),
     Litmus(
+        "overwrite, synchronous write of another page (S1)", bodies.f_a4098,
+        classes.overwrite_and_sync_another_page, {
+        "scc ext4-journal": "f=B1,A4095,C1,A1",
+        "ext4 ext4-ordered ext4-writeback xfs btrfs posix": (
+            "f=A4096,C1,A1 | f=B1,A4095,C1,A1"
+        ),
+    }),
+    Litmus(
+        "extend, synchronous write of another page", bodies.f_a1,
+        classes.extend_and_sync_another_page, {
+        "scc ext4-journal": "f=C1,04095,B1",
+        "ext4 ext4-ordered btrfs": "f=C1 | f=C1,04096 | f=C1,04095,B1",
+        "ext4-writeback posix": "f=C1 | f=C1,04096 | f=C1,04095,B1 | f=C1,04095,S1",
+        "xfs": "f=C1 | f=C1,04095,B1",
+    }),
+    Litmus(
         "fsync a file that left a new directory (B16)", bodies.nothing,
         classes.leave_new_directory, {
         "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs": "e/g=- f=A1",

@@ -40,11 +40,15 @@ class Calls:
                 self._process.open(f"/{path}", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
             )
 
-    def write(self, path: str, text: str, at: int = 0) -> None:
+    def write(self, path: str, text: str, at: int = 0, flags: int = 0) -> None:
         """Write ``text`` (runs, as in an outcome) at byte ``at``, and create a missing file."""
-        descriptor = self._process.open(f"/{path}", os.O_CREAT | os.O_WRONLY)
+        descriptor = self._process.open(f"/{path}", os.O_CREAT | os.O_WRONLY | flags)
         self._process.pwrite(descriptor, content_of(text), at)
         self._process.close(descriptor)
+
+    def write_synced(self, path: str, text: str, at: int = 0) -> None:
+        """Write as ``write`` does, under ``O_DSYNC``."""
+        self.write(path, text, at, os.O_DSYNC)
 
     def append(self, path: str, text: str) -> None:
         descriptor = self._process.open(f"/{path}", os.O_WRONLY | os.O_APPEND)

@@ -221,6 +221,16 @@ def cut_block_and_append(disk: Calls) -> None:
     disk.append("f", "B2")
 
 
+def overwrite_and_sync_another_page(disk: Calls) -> None:
+    disk.write("f", "B1")
+    disk.write_synced("f", "C1", at=4096)
+
+
+def extend_and_sync_another_page(disk: Calls) -> None:
+    disk.write("f", "B1", at=4096)
+    disk.write_synced("f", "C1")
+
+
 def cut_and_extend(disk: Calls) -> None:
     disk.truncate("f", 1)
     disk.truncate("f", 3)

@@ -56,7 +56,26 @@ class Barrier:
             return self._own_directory(piece) or self._own_name(piece) or index in self._above()
         if isinstance(piece, Attributes) and sync.data_only:
             return False
-        return piece.inode == sync.inode
+        return piece.inode == sync.inode and self._has_its_pages(piece)
+
+    def _has_its_pages(self, piece: Piece) -> bool:
+        """Return whether the barrier covers the pages of data, of zeros, or of a size of a write.
+
+        That of a synchronous write covers the pages that the write touched.
+        """
+        if not self.sync.end:
+            return True
+        pages = range(self.sync.start // BLOCK, (self.sync.end - 1) // BLOCK + 1)
+        match piece:
+            case Data():
+                touched = range(piece.offset, piece.offset + len(piece.data))
+            case Zeros():
+                touched = range(piece.offset, piece.offset + piece.length)
+            case Size() if not piece.is_set:
+                touched = range(piece.size - 1, piece.size)
+            case _:
+                return True
+        return any(byte // BLOCK in pages for byte in touched)
 
     def _own_directory(self, piece: Name) -> bool:
         """Return whether a name appears in the directory of the barrier or disappears from it."""

@@ -195,6 +195,15 @@ EXAMPLES: Final[tuple[Program, ...]] = (
     [("mkdir", "h"), ("rename", "f", "d/f"), ("link", "d/f", "f"), ("unlink", "d/f"),
      ("rename", "f", "d/f"), ("unlink", "d/f"), ("fsync", "d"),
      ("create", "f")],
+    # A synchronous write covers all data, zeros and sizes in its pages, and none in others.
+    [("write", "f", "B2", 4095), ("write_synced", "f", "A1", 0)],
+    [("write", "f", "A1", 4096), ("write_synced", "f", "A1", 0)],
+    [("write", "f", "A1", 0), ("write_synced", "f", "A1", 4096)],
+    [("write", "f", "A1", 4096), ("write_synced", "f", "A1", 4095)],
+    [("truncate", "f", 1), ("write_synced", "f", "A1", 4096)],
+    [("truncate", "f", 1), ("write_synced", "f", "A1", 0)],
+    [("allocate", "f", 0, 4097), ("write_synced", "f", "A1", 0)],
+    [("allocate", "f", 0, 4097), ("write_synced", "f", "A1", 4096)],
     # A file that moved away does not return.
     [("rename", "f", "g"), ("link", "d/f", "f"), ("rename", "g", "f")],
     [("rename", "f", "d/f"), ("rename", "d/f", "f"), ("rename", "f", "g"),

@@ -20,6 +20,12 @@ _write = st.tuples(
     st.sampled_from(("A1", "B2", "C3")),
     st.sampled_from((0, 1, 511, 4095)),
 )
+_write_synced = st.tuples(
+    st.just("write_synced"),
+    st.sampled_from(FILES),
+    st.sampled_from(("A1", "B2")),
+    st.sampled_from((0, 1, 4095, 4096)),
+)
 _append = st.tuples(st.just("append"), st.sampled_from(FILES), st.sampled_from(("B1", "C2")))
 _truncate = st.tuples(
     st.just("truncate"), st.sampled_from(FILES), st.sampled_from((0, 1, 2, 512, 4096))
@@ -43,8 +49,8 @@ _fsync = st.tuples(st.just("fsync"), st.sampled_from((*FILES, *DIRECTORIES)))
 _fdatasync = st.tuples(st.just("fdatasync"), st.sampled_from((*FILES, *DIRECTORIES)))
 
 CALLS: st.SearchStrategy[tuple[Any, ...]] = (
-    _write | _append | _truncate | _allocate | _rename | _rename_directory | _link | _unlink
-    | _mkdir | _rmdir | _chmod | _fsync | _fdatasync
+    _write | _write_synced | _append | _truncate | _allocate | _rename | _rename_directory | _link
+    | _unlink | _mkdir | _rmdir | _chmod | _fsync | _fdatasync
 )  # fmt: skip
 PROGRAMS = st.lists(CALLS, min_size=1, max_size=7)
 

@@ -192,7 +192,7 @@ _ack = st.just(("ack",))
 
 # A kill may interrupt a write between two pages, which the naive enumeration leaves out.
 def _is_whole(call: tuple[object, ...]) -> bool:
-    return call[0] != "write" or call[3] != 4095 or call[2] == "A1"
+    return call[0] not in {"write", "write_synced"} or call[3] != 4095 or call[2] == "A1"
 
 
 _WHOLE = CALLS.filter(_is_whole)

@@ -167,11 +167,18 @@ class SetAttributes(NamedTuple):
 
 
 class Sync(NamedTuple):
-    """A barrier on one inode, ``data_only`` for ``fdatasync``; inode 0 means ``sync(2)``."""
+    """A barrier on one inode, ``data_only`` for ``fdatasync``; inode 0 means ``sync(2)``.
+
+    It covers the data in the pages from ``start`` up to ``end``, in bytes, and all data if ``end``
+    is 0. The barrier of a write under ``O_SYNC`` or ``O_DSYNC`` has the bytes of that write
+    (``generic_write_sync`` of Linux), and ``msync(2)`` those of its pages.
+    """
 
     path: str
     inode: int
     data_only: bool
+    start: int = 0
+    end: int = 0
 
     def apply(self, table: InodeTable) -> None:
         """Change nothing: the page cache has everything already."""

@@ -53,7 +53,7 @@ def refusal(operation: Operation, table: InodeTable) -> str:
             same = mode & FORMAT == inode.mode & FORMAT
             reason = "" if same else f"mode {mode:#o} changes the type of inode {inode.number}"
         case Sync() | FailedSync():
-            reason = ""
+            reason = _of_barrier(operation)
         case _:
             assert_never(operation)
     return reason
@@ -86,6 +86,12 @@ def _of_content(change: Write | Resize | Allocate, inode: Inode) -> str:
     if change.offset < 0 or not change.data:
         return f"{len(change.data)} bytes at offset {change.offset} are not a write"
     return ""
+
+
+def _of_barrier(barrier: Sync | FailedSync) -> str:
+    if isinstance(barrier, FailedSync) or 0 <= barrier.start <= barrier.end:
+        return ""
+    return f"there are no bytes from {barrier.start} to {barrier.end}"
 
 
 def _of_rename(rename: Rename, inode: Inode, table: InodeTable) -> str:

@@ -177,7 +177,7 @@ class ContentCalls(SyncCalls):
         return self._inode(file.number)
 
     def _put(self, file: OpenFile, inode: Inode, data: bytes, offset: int) -> int:
-        """Write some bytes, and sync after them if the file was opened so; return their number."""
+        """Write some bytes, and sync them if the file was opened so; return their number."""
         assert data
         if offset + len(data) > FILE_MAX_BYTES:
             data = data[: max(FILE_MAX_BYTES - offset, 0)]
@@ -187,7 +187,8 @@ class ContentCalls(SyncCalls):
             self._drop_privileges(inode, file.path)
         count = self.disk.write(inode, offset, data, file.path)
         if file.flags.sync:
-            self._sync(file, data_only=file.flags.sync_data_only)
+            data_only = file.flags.sync_data_only
+            self._sync(file, data_only=data_only, start=offset, end=offset + count)
         return count
 
     def _resize(self, number: int, length: int, text: str, path: object = None) -> None:

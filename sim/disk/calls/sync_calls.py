@@ -32,14 +32,17 @@ class SyncCalls(ProcessState):
         self._must_live()
         self.disk.sync_all()
 
-    def _sync(self, file: OpenFile, *, data_only: bool = False) -> None:
+    def _sync(
+        self, file: OpenFile, *, data_only: bool = False, start: int = 0, end: int = 0
+    ) -> None:
         """Sync, and report once an error that another description met since the last sync.
 
+        With ``end``, only the data in the pages from byte ``start`` up to ``end`` is synced.
         Each open file description counts the errors that it has reported: errseq_t of Linux.
         """
         disk, number = self.disk, file.number
         try:
-            disk.sync(number, file.path, data_only)
+            disk.sync(number, file.path, data_only, start, end)
         except OSError:
             file.sync_errors = disk.sync_errors.get(number, 0)
             raise

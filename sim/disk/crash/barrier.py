@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import assert_never
 
+from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.operation import Sync
 from sim.disk.crash.micro_operation import (
     Arrival,
@@ -168,9 +169,10 @@ def _asked_for(ordering: Ordering, sync: Sync, passing: set[int]) -> int:
         own = micro.number == sync.inode
         match micro:
             case CreateInode() | WriteBlock() | ZeroTail() | FreeBlocks():
-                guaranteed = own
+                guaranteed = own and _is_in_its_pages(micro, sync)
             case SetSize(grows=grows):
-                guaranteed = own or (everything and not grows)
+                guaranteed = own and _is_in_its_pages(micro, sync)
+                guaranteed = guaranteed or (everything and not grows)
             case ChangeAttributes():
                 guaranteed = everything or (own and not sync.data_only)
             case LinkName() | MoveName():
@@ -190,6 +192,21 @@ def _asked_for(ordering: Ordering, sync: Sync, passing: set[int]) -> int:
                 assert_never(micro)
         wanted |= guaranteed << index
     return wanted
+
+
+def _is_in_its_pages(micro: MicroOperation, sync: Sync) -> bool:
+    """Return whether a barrier on a file covers this piece of it: that of some pages not all."""
+    match micro:
+        case WriteBlock():
+            start, end = micro.offset, micro.offset + len(micro.data)
+        case ZeroTail():
+            start, end = micro.offset, micro.end
+        case SetSize(grows=True):
+            start, end = micro.size - 1, micro.size
+        case _:
+            return True
+    first, last = sync.start // BLOCK_BYTES, -(-sync.end // BLOCK_BYTES)
+    return not sync.end or (start < last * BLOCK_BYTES and first * BLOCK_BYTES < end)
 
 
 def _is_of(micro: LinkName | MoveName, directory: int, model: PersistenceModel) -> bool:

@@ -119,7 +119,7 @@ class Unsynced:
     def _cut(self, sync: Sync | None = None) -> None:
         """Cut the waiting operations, of which ``sync`` is about to cover some.
 
-        A barrier covers all content of its inode, so that is cut into whole calls.
+        Content that it covers as a whole is cut into whole calls.
         """
         waiting, self._uncut = self._uncut, []
         for operation, number in waiting:
@@ -325,7 +325,13 @@ class Unsynced:
 
 def _is_content(operation: Operation, sync: Sync) -> TypeGuard[_ContentChange]:
     """Return whether this operation changes only content that a barrier covers."""
-    return isinstance(operation, _ContentChange) and sync.inode in {0, operation.inode}
+    if not (isinstance(operation, _ContentChange) and sync.inode in {0, operation.inode}):
+        return False
+    if not sync.end:
+        return True
+    if not isinstance(operation, Write):
+        return False
+    return sync.start <= operation.offset and operation.offset + len(operation.data) <= sync.end
 
 
 def _is_forgotten(micro: MicroOperation, inode: int) -> bool:

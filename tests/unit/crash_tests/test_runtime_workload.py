@@ -33,7 +33,8 @@ class LosesBarriers:
     def before(self, operation: Operation, number: int) -> Operation:
         del number
         if isinstance(operation, Sync) and operation.path.endswith(self.ending):
-            return FailedSync(*operation, SyncFailure.LYING)
+            path, inode, data_only, _, _ = operation
+            return FailedSync(path, inode, data_only, SyncFailure.LYING)
         return operation
 
     def after(self, operation: Operation, number: int) -> None:

@@ -124,7 +124,7 @@ def test_a_write_that_syncs_is_two_operations(flag: int, data_only: bool) -> Non
     write, sync = interposer.operations
     assert isinstance(write, Write)
     assert write == Write("/a", inode, 0, b"CON", 7, write.now_ns)
-    assert sync == Sync("/a", inode, data_only)
+    assert sync == Sync("/a", inode, data_only, start=0, end=3)
 
 
 def test_a_read_that_comes_short_moves_the_offset_by_what_came() -> None:

@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from sim.disk.cache.operation import Create, Link, Operation, Rename, Resize, Unlink, Write
+from sim.disk.cache.operation import (
+    Create,
+    Link,
+    Operation,
+    Rename,
+    Resize,
+    Sync,
+    Unlink,
+    Write,
+)
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
@@ -59,6 +68,7 @@ def busy_disk() -> Disk:
     process.utime("/d", ns=(-1, 2))
     process.unlink("/f")
     process.open("/d", os.O_TMPFILE | os.O_RDWR)
+    process.write(process.open("/d/other", os.O_WRONLY | os.O_DSYNC), b"synced")
     process.sync()
     return process.disk
 
@@ -144,7 +154,7 @@ def test_the_format_is_fixed(tmp_path: Path) -> None:
         f"[1,16877,0,0,0,{NOW},{NOW},{NOW},{{}}]\n"
         f'["create","/f",2,33188,0,0,"",1,"f",{NOW}]\n'
         f'["write","/f",2,0,"aGVsbG8=",0,{NOW}]\n'
-        '["sync","/f",2,false]\n'
+        '["sync","/f",2,false,0,0]\n'
     )
 
 
@@ -192,9 +202,9 @@ BAD_FILES = {
     two('[2,16877,0,0,0,0,0,0,{"g":2}]'): "'g' means inode 2, which has two names",
     one("{}"): "line 3 is not an operation",
     one('["format"]'): "line 3 is not an operation",
-    one('["sync","/f",2]'): "line 3: sync has 3 fields, not 2",
-    one('["sync","/f",2,0]'): "line 3: data_only=0 is not of type bool",
-    one('["sync","/f",true,false]'): "line 3: inode=True is not of type int",
+    one('["sync","/f",2]'): "line 3: sync has 5 fields, not 2",
+    one('["sync","/f",2,0,0,0]'): "line 3: data_only=0 is not of type bool",
+    one('["sync","/f",true,false,0,0]'): "line 3: inode=True is not of type int",
     one('["failed_sync","/f",2,false,"zfs"]'): "policy='zfs' is not of type SyncFailure",
     one('["write","/f",2,0,"%",0,0]'): "line 3: data='%' is not base64",
 }
@@ -240,6 +250,8 @@ IMPOSSIBLE: list[tuple[Operation, str]] = [
     (Write("", F, -1, b"x", 3, 0), "1 bytes at offset -1 are not a write"),
     (Write("", F, 0, b"", 3, 0), "0 bytes at offset 0 are not a write"),
     (Resize("", F, -1, 3, 0), "a file cannot have -1 bytes"),
+    (Sync("", F, False, 2, 1), "there are no bytes from 2 to 1"),
+    (Sync("", F, False, -1, 1), "there are no bytes from -1 to 1"),
     (Link("", D, 1, "g", 0), f"inode {D} is a directory"),
     (Link("", F, 1, "f", 0), f"'f' in directory 1 means inode {F}, not 0"),
     (Unlink("", F, 1, "g", 0), f"'g' in directory 1 means inode 0, not {F}"),

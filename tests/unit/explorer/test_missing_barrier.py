@@ -12,7 +12,7 @@ from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.recorded_workload import record
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
-from sim.disk.crash.persistence import BTRFS
+from sim.disk.crash.persistence import BTRFS, EXT4
 
 
 def rotate(process: Process, ack: History) -> None:
@@ -46,3 +46,26 @@ def test_a_gap_does_not_reach_over_a_barrier_of_the_program() -> None:
         ("/log.1 to /log.2", "/log.1"),
         ("/log.2 to /log.3", "/log.1 to /log.2"),
     ]
+
+
+def write_head_and_record(process: Process, ack: History) -> None:
+    """Write two pages of a file, only the second one synchronously."""
+    process.write(process.open("/f", os.O_CREAT | os.O_WRONLY), b"head")
+    process.pwrite(process.open("/f", os.O_WRONLY | os.O_SYNC), b"record", 4096)
+    process.fsync(process.open("/", os.O_RDONLY))
+    ack("record")
+    process.mkdir("/d")
+
+
+def check_head(process: Process, known: Known) -> None:
+    if known.acknowledged:
+        with process.open_file("/f", "rb") as file:
+            assert file.read(4) == b"head"
+
+
+def test_a_gap_reaches_over_a_synchronous_write() -> None:
+    """The barrier of a synchronous write of another page covers nothing that was written before."""
+    found = diagnose(judged(record(write_head_and_record, EXT4, Image.empty()), check_head, [EXT4]))
+    (gap,) = [cause.gap for cause in found.causes]
+    assert isinstance(gap, Gap)
+    assert (gap.first.kind, gap.first.number, gap.last.kind) == ("write", 2, "ack")

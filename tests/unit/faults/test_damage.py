@@ -98,15 +98,22 @@ def test_misdirection_survives_a_crash_and_ends_where_the_program_writes_again()
     assert again.process.pread(descriptor, 6, 600) == b"THIRD."
 
 
-@pytest.mark.parametrize("is_durable", [True, False])
-def test_misplaced_bytes_return_if_the_disk_loses_what_replaced_them(is_durable: bool) -> None:
+@pytest.mark.parametrize(
+    ("barrier", "is_durable"), [("fsync", True), ("of another page", False), ("", False)]
+)
+def test_misplaced_bytes_return_if_the_disk_loses_what_replaced_them(
+    barrier: str, is_durable: bool
+) -> None:
     faulty = faulty_disk("write * #1 misdirected:2", {"/f": b"a" * 1536})
     descriptor = faulty.opened("/f")
     faulty.process.pwrite(descriptor, b"SECOND", 600)
     faulty.process.fsync(descriptor)
     faulty.process.pwrite(descriptor, b"BB", 1025)
-    if is_durable:
+    if barrier == "fsync":
         faulty.process.fsync(descriptor)
+    elif barrier:
+        synchronous = faulty.process.open("/f", os.O_WRONLY | os.O_DSYNC)
+        faulty.process.pwrite(synchronous, b"C", 4096)
     assert faulty.process.pread(descriptor, 6, 1024) == b"SBBOND"
     everything = tuple(range(len(faulty.disk.unsynced().micros)))
     again = booted(faulty.faults, faulty.disk.power_cut(SurvivorSet(everything)))

@@ -42,12 +42,18 @@ def test_changed_pages_become_writes_before_the_next_call(process: Process) -> N
         assert [(each.offset, len(each.data)) for each in writes] == [(0, 4096), (8192, 1808)]
 
 
-def test_a_flush_is_a_barrier_on_the_data(process: Process) -> None:
+def test_a_flush_is_a_barrier_on_the_data_of_its_pages(process: Process) -> None:
+    inode = os.stat("f").st_ino
     with open("f", "r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
         memory[:1] = b"x"
         memory.flush()
         assert isinstance(process.disk.journal[-2], Write)
-        assert last(process) == Sync("f", os.stat("f").st_ino, data_only=True)
+        assert last(process) == Sync("f", inode, data_only=True, start=0, end=10_000)
+        memory.flush(4096, 4096)
+        assert last(process) == Sync("f", inode, data_only=True, start=4096, end=8192)
+    with open("f", "r+b") as file, mmap.mmap(file.fileno(), 0, offset=8192) as memory:
+        memory.flush()
+        assert last(process) == Sync("f", inode, data_only=True, start=8192, end=10_000)
 
 
 @pytest.mark.skipif(not hasattr(mmap, "MS_ASYNC"), reason="flush has flags from CPython 3.15 on")
