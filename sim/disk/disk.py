@@ -32,7 +32,7 @@ from sim.disk.cache.operation import (
     Write,
 )
 from sim.disk.cache.refusal import refusal
-from sim.disk.crash.image import Image
+from sim.disk.crash.image import CREATION_NS, Image
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.persistence import POSIX, PersistenceModel
 from sim.disk.crash.survivor_set import SurvivorSet
@@ -40,7 +40,7 @@ from sim.disk.crash.unsynced import Unsynced
 from sim.disk.os_error import os_error
 from sim.errors import HarnessError, PowerOff
 
-EPOCH_NS: Final = 1_700_000_000_000_000_000
+EPOCH_NS: Final = CREATION_NS
 TICK_NS: Final = 1_000
 
 DEAD: Final = "the process that made this call is dead"

@@ -66,6 +66,10 @@ EXAMPLES: Final[tuple[Program, ...]] = (
     # The first of three files that had a name returns.
     [("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "f"),
      ("write", "g", "C3", 0), ("rename", "g", "f")],
+    # It returns also after a barrier on another directory.
+    [("rename", "d/f", "f"), ("fsync", "f"), ("fsync", "d"), ("rename", "f", "g")],
+    # A rename over the first name of a new file is one piece.
+    [("rename", "f", "g"), ("create", "f"), ("rename", "g", "f")],
     # A file never gets back the name that it loses itself.
     [("link", "f", "h"), ("create", "g"), ("rename", "g", "f"), ("fsync", "f"),
      ("rename", "h", "f"), ("rename", "f", "k")],
@@ -162,6 +166,8 @@ EXAMPLES: Final[tuple[Program, ...]] = (
      ("truncate", "f", 3)],
     [("truncate", "f", 1), ("truncate", "f", 3), ("fsync", "f"), ("truncate", "f", 1),
      ("truncate", "f", 3)],
+    # It brings back no byte beyond its size.
+    [("truncate", "f", 1), ("fsync", "f"), ("truncate", "f", 2), ("truncate", "f", 3)],
     # A write to the file ends the old tail; an allocation, a rename and another file do not.
     [("truncate", "f", 1), ("fsync", "f"), ("write", "f", "B1", 0), ("fsync", "f"),
      ("truncate", "f", 3)],
@@ -185,6 +191,8 @@ EXAMPLES: Final[tuple[Program, ...]] = (
      ("write", "d/f", "A1", 0)],
     # A new block is cleared by the size itself.
     [("write", "g", "A600", 0), ("truncate", "g", 1)],
+    # Data in the block that a truncation keeps needs no size, though the size clears a new block.
+    [("write", "g", "C3", 0), ("truncate", "g", 1), ("write", "g", "A1", 1)],
     # A durable name from which several renames led away, to here or to a name that it was not.
     [("rename", "d/f", "g"), ("rename", "g", "f"), ("unlink", "f")],
     [("rename", "d/f", "f"), ("rename", "f", "d/g")],

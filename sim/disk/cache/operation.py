@@ -188,10 +188,15 @@ class SyncFailure(StrEnum):
     """The effect of a failing fsync on the page cache (CuttleFS, ATC'20, table 2)."""
 
     EXT4 = "ext4"
+    """EIO. The pages count as written, so that another barrier succeeds and writes nothing."""
     XFS = "xfs"
+    """As ``EXT4``."""
     EXT4_JOURNAL = "ext4-journal"
+    """As ``EXT4``, but this barrier succeeds, and the next one on the file fails."""
     BTRFS = "btrfs"
+    """EIO. The pages are dropped: the file has its content on the platter again."""
     LYING = "lying"
+    """No error. Nothing is durable, and the pages are still to be written."""
 
 
 class FailedSync(NamedTuple):

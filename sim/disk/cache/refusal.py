@@ -115,7 +115,7 @@ def _of_rename(rename: Rename, inode: Inode, table: InodeTable) -> str:
 def _of_name(table: InodeTable, directory: int, name: str, *, meaning: int) -> str:
     """Return why ``name`` does not mean inode ``meaning``, 0 for a name that is free."""
     holder = table.get(directory)
-    if holder is None or not holder.is_directory:
+    if holder is None or not (holder.is_directory and holder.is_linked):
         return f"there is no directory {directory}"
     if not is_name(name):
         return f"{name!r} cannot be the name of a directory entry"

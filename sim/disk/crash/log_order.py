@@ -1,7 +1,8 @@
-"""Which of two files was written and synced last: a log tree has that one at least as long.
+"""The order in which files were changed and synced, which decides what the log tree of btrfs has.
 
-btrfs logs a file when it is synced, until the next commit in the background. A rename of a file
-that is in the log is logged as a whole (docs/disk.md, classes B8 and B9).
+btrfs keeps a file in its log from an fsync of the file to the next commit in the background. So if
+a file was synced later than another, and that one is still in the log, then so is this one. A
+rename of a file that is in the log is logged as a whole (docs/disk.md, classes B8 and B9).
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ from sim.disk.cache.operation import Allocate, Create, Operation, Resize, Sync, 
 
 
 class LogOrder:
-    """The changes and barriers of the files of one lifetime, by the numbers of its operations."""
+    """The changes and barriers of the files of one lifetime, by the numbers of its operations.
+
+    The lifetime after a kill begins without them, which allows more.
+    """
 
     __slots__ = ("_barriers", "_changed", "_logged")
 

@@ -97,6 +97,7 @@ class Ordering:
         self.needs: list[int] = []
         self.order: list[int] = []
         self.truncation: list[int | None] = []
+        # Indexes of pieces: by inode, by operation, or by a place in a file.
         self._creations: dict[int, int] = {}
         self._units: dict[Unit, int] = {}
         self._blocks: dict[tuple[int, int], list[int]] = {}
@@ -107,10 +108,12 @@ class Ordering:
         self._data: dict[int, list[int]] = {}
         self._sizes: dict[int, list[int]] = {}
         self._fresh: set[tuple[int, int]] = set()
+        # The arrival of an inode by one operation, and all names that inodes got.
         self._linked: dict[tuple[int, int], int] = {}
         self._arrivals: set[tuple[int, Name]] = set()
         self._durable_names: dict[tuple[int, Name], Name] = {}
         self._left_names: set[tuple[int, Name]] = set()
+        # The last arrival of each directory, and the directories that are new.
         self._placed: dict[int, int] = {}
         self._new: set[int] = set()
         self._directory_move = -1
@@ -265,7 +268,8 @@ class Ordering:
 
         A rename never leaves a file without a name, so it does not survive into another
         directory whose own name is lost. Within one directory it may: both names are lost
-        with the directory. A directory that only moved keeps its old name (mutant R18).
+        with the directory. A directory that only moved is not new: without its last rename it
+        has its old name, and the file is below that.
         """
         for index in self._places_of(directory):
             if self.micros[index].number not in self._new:

@@ -73,8 +73,10 @@ class RenameParts(Enum):
     NONE = "none"
     SOME = "some"
     """Of a file into another directory: link, then unlink. Over a name of a file that keeps
-    other names: the loss of that name is a piece of its own."""
+    other names, or that got this one without a barrier on the directory: the loss of that name is
+    a piece of its own. After several renames: so is the removal of the durable name."""
     ALL = "all"
+    """Every rename: the loss of the new name by the replaced file, link, unlink, in any order."""
 
 
 class Coverage(Enum):

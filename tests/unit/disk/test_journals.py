@@ -263,6 +263,16 @@ IMPOSSIBLE: list[tuple[Operation, str]] = [
 ]
 
 
+def test_a_name_in_a_directory_that_was_removed_is_refused() -> None:
+    removed: list[Operation] = [
+        Create("/e", 99, DIRECTORY, 0, 0, "", 1, "e", 0),
+        Unlink("/e", 99, 1, "e", 0),
+        Create("/e/g", 100, FILE, 0, 0, "", 99, "g", 0),
+    ]
+    with pytest.raises(HarnessError, match=r"operation 3 .* there is no directory 99"):
+        Disk.from_journal(Journal(SETUP, removed))
+
+
 @pytest.mark.parametrize(("operation", "reason"), IMPOSSIBLE, ids=lambda value: str(value)[:40])
 def test_an_operation_that_cannot_happen_is_refused(operation: Operation, reason: str) -> None:
     journal = Journal(SETUP, [Resize("", F, 3, 3, 0), operation])
