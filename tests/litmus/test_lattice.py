@@ -93,3 +93,17 @@ def test_a_barrier_on_the_old_directory_waits_for_the_new_name_of_a_torn_rename_
 
     torn = POSIX.with_torn_rename()
     assert outcomes(POSIX, setup, body) <= outcomes(torn, setup, body)
+
+
+@pytest.mark.parametrize("model", [EXT4_ORDERED, POSIX], ids=lambda model: model.name)
+def test_a_barrier_on_a_page_covers_the_size_of_a_whole_call_in_the_next(
+    model: PersistenceModel,
+) -> None:
+    def setup(calls: Calls) -> None:
+        calls.write("f", "A1")
+
+    def body(calls: Calls) -> None:
+        calls.write("f", "B2", at=4095)
+        calls.write_synced("f", "C1")
+
+    assert outcomes(model.with_whole_calls(), setup, body) <= outcomes(model, setup, body)

@@ -171,8 +171,8 @@ def _asked_for(ordering: Ordering, sync: Sync, passing: set[int]) -> int:
             case CreateInode() | WriteBlock() | ZeroTail() | FreeBlocks():
                 guaranteed = own and _is_in_its_pages(micro, sync)
             case SetSize(grows=grows):
-                guaranteed = own and _is_in_its_pages(micro, sync)
-                guaranteed = guaranteed or (everything and not grows)
+                asked_for = _is_in_its_pages(micro, sync) or _has_its_data(ordering, index, wanted)
+                guaranteed = (own and asked_for) or (everything and not grows)
             case ChangeAttributes():
                 guaranteed = everything or (own and not sync.data_only)
             case LinkName() | MoveName():
@@ -192,6 +192,17 @@ def _asked_for(ordering: Ordering, sync: Sync, passing: set[int]) -> int:
                 assert_never(micro)
         wanted |= guaranteed << index
     return wanted
+
+
+def _has_its_data(ordering: Ordering, index: int, wanted: int) -> bool:
+    """Return whether a barrier covers the data that ends at the size at ``index``.
+
+    That data may begin in an earlier page, if the model has whole calls.
+    """
+    if not index or not wanted >> (index - 1) & 1:
+        return False
+    data = ordering.micros[index - 1]
+    return isinstance(data, WriteBlock) and data.operation == ordering.micros[index].operation
 
 
 def _is_in_its_pages(micro: MicroOperation, sync: Sync) -> bool:
