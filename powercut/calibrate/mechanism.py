@@ -43,7 +43,7 @@ _CLASSES: Final[Mapping[tuple[str, Kind], str]] = {
     ("coverage", Kind.XFS): "J1",
     ("synced_names", Kind.EXT4): "J2",
     ("truncation", Kind.EXT4): "T1, T5",
-    ("truncation", Kind.XFS): "T1",
+    ("truncation", Kind.XFS): "T1, T5, T8",
     **{("sequential", kind): "P1" for kind in Kind},
 }
 

@@ -168,9 +168,22 @@ CLASSES: Final = (
     }),
     Litmus("cut off a tail, extend (T5)", bodies.f_a2, classes.cut_and_extend, {
         "scc ext4-journal": "f=A1 | f=A1,02 | f=A2",
-        "ext4 ext4-ordered xfs": "f=A1 | f=A1,01 | f=A1,02 | f=A2",
-        "ext4-writeback posix": "f=A1 | f=A1,01 | f=A1,02 | f=A2 | f=A2,01",
+        "ext4 ext4-ordered": "f=A1 | f=A1,01 | f=A1,02 | f=A2",
+        "ext4-writeback xfs posix": "f=A1 | f=A1,01 | f=A1,02 | f=A2 | f=A2,01",
         "btrfs": "f=A1 | f=A1,02 | f=A2 | f=A2,01",
+    }),
+    Litmus("overwrite, cut off a tail (T8)", bodies.f_a2, classes.overwrite_and_cut, {
+        "scc ext4-journal": "f=A2 | f=B1 | f=B1,A1",
+        "ext4 ext4-ordered": "f=A2 | f=B1 | f=B1,01 | f=B1,A1",
+        "ext4-writeback xfs": "f=A1 | f=A2 | f=B1 | f=B1,01 | f=B1,A1",
+        "btrfs": "f=A1 | f=A2 | f=B1 | f=B1,A1",
+        "posix": "f=A1 | f=A1,01 | f=A2 | f=B1 | f=B1,01 | f=B1,A1",
+    }),
+    Litmus(
+        "cut off a tail, synchronous write of another page (T5)", bodies.f_a2,
+        classes.cut_and_sync_another_page, {
+        "scc ext4-journal ext4 ext4-ordered": "f=A1,04095,C1",
+        "ext4-writeback xfs btrfs posix": "f=A1,04095,C1 | f=A2,04094,C1",
     }),
     Litmus("rename, allocate, overwrite another (T3)", bodies.f_o, classes.rename_allocate_write, {
         "scc ext4-journal": "f=A1 o=- p=A1 | f=A1 o=A1 p=- | f=B2 o=- p=A1",

@@ -231,6 +231,16 @@ def extend_and_sync_another_page(disk: Calls) -> None:
     disk.write_synced("f", "C1")
 
 
+def overwrite_and_cut(disk: Calls) -> None:
+    disk.write("f", "B1")
+    disk.truncate("f", 1)
+
+
+def cut_and_sync_another_page(disk: Calls) -> None:
+    disk.truncate("f", 1)
+    disk.write_synced("f", "C1", at=4096)
+
+
 def cut_and_extend(disk: Calls) -> None:
     disk.truncate("f", 1)
     disk.truncate("f", 3)

@@ -76,6 +76,7 @@ OVERLOOKING: Final[dict[str, PersistenceModel]] = {
     "T5": replace(EXT4_WRITEBACK, truncation=Truncation.ZEROS_FIRST),
     "T6": replace(BTRFS, coverage=Coverage.ORDER),
     "T7": replace(BTRFS, truncation=Truncation.WHOLE),
+    "T8": replace(XFS, truncation=Truncation.ZEROS_FIRST),
     "P1": replace(XFS, sequential=True, unit_bytes=4096, truncation=Truncation.WHOLE),
 }
 UNCONDITIONAL: Final = {"B6", "S1", "T2", "T3", "T4"}

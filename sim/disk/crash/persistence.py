@@ -203,6 +203,7 @@ XFS: Final = replace(
     EXT4_ORDERED,
     name="xfs",
     data_before_size=DataBeforeSize.ALWAYS,
+    truncation=Truncation.ZEROS_APART,
     synced_names=SyncedNames.FSYNC_AND_FDATASYNC,
 )
 BTRFS: Final = replace(
