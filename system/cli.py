@@ -7,13 +7,16 @@ turns end, closes the root, and exits with 130.
 from __future__ import annotations
 
 import json
+import sys
 from errno import EPIPE
+from typing import Any
 
 import click
 
 from system.commands.activities import activities
 from system.commands.diff import diff
 from system.commands.incomplete import incomplete
+from system.commands.offline import INTERRUPTED, NO_READER, USAGE
 from system.commands.records import records
 from system.commands.replay import replay
 from system.commands.status import schedules, status
@@ -25,8 +28,6 @@ from system.ports import Host
 from system.storage.framing import Framing
 
 UNDONE = 1
-USAGE = 2
-INTERRUPTED = 130
 
 
 class Mistake(click.ClickException):
@@ -35,12 +36,25 @@ class Mistake(click.ClickException):
     exit_code = USAGE
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """The commands; one whose output has no reader any more ends as a shell shows SIGPIPE."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # The interpreter must not flush into it when it ends.
+            sys.stdout = None
+            ctx.exit(NO_READER)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
     """Run durable agents on a directory.
 
-    Exit codes of demo: 0 done, 1 jobs are unfinished, 2 usage, 130 interrupted. The help of each
-    other command lists its own.
+    Exit codes of demo: 0 done, 1 jobs are unfinished, 2 usage, 130 interrupted, 141 the program
+    that reads the output has ended. The help of each other command lists its own.
     """
 
 

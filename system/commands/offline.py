@@ -31,6 +31,7 @@ USAGE: Final = 2
 NOT_REPLAYABLE: Final = 10
 MISMATCH: Final = 11
 INTERRUPTED: Final = 130
+NO_READER: Final = 141
 
 root_option = click.option(
     "--root", required=True, metavar="DIR", type=click.Path(),
@@ -70,7 +71,7 @@ def reporting(root: str) -> Iterator[None]:
     except (RuntimeRefused, StorageError, RecorderError) as refused:
         leave(USAGE, f"--root {root}: {refused}")
     except BrokenPipeError:
-        raise  # the reader of the output has ended; click ends the command
+        raise  # the reader of the output has ended; the group ends the command
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         leave(USAGE, f"--root {root}: {error.strerror or error}{where}; name another directory")
@@ -108,7 +109,7 @@ def echo(text: object) -> None:
     try:
         click.echo(text)
     except BrokenPipeError:
-        raise  # the reader of the output has ended; click ends the command
+        raise  # the reader of the output has ended; the group ends the command
     except OSError as error:
         leave(USAGE, f"the output: {error.strerror or error}; write it to another place")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -38,6 +39,20 @@ def test_an_output_that_is_full_is_a_mistake(root: Path, ids: list[str], command
         )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr == ("the output: No space left on device; write it to another place\n")
+
+
+@pytest.mark.parametrize("command", ["records list", "replay ID"])
+def test_a_command_whose_output_has_no_reader_ends_with_141(
+    root: Path, ids: list[str], command: str
+) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "system", *command.replace("ID", ids[0]).split(), "--root", root],
+        cwd=ROOT, stdout=writer, stderr=subprocess.PIPE, check=False,
+    )  # fmt: skip
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_a_replay_that_is_interrupted_exits_with_130(

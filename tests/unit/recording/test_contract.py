@@ -13,7 +13,14 @@ import system.errors
 import system.recording.records.errors
 from system.agents.turn_failed import FailureCode
 from system.agents.turn_recorder import Durability, RecordingOptions
-from system.commands.offline import FOUND, INTERRUPTED, MISMATCH, NOT_REPLAYABLE, USAGE
+from system.commands.offline import (
+    FOUND,
+    INTERRUPTED,
+    MISMATCH,
+    NO_READER,
+    NOT_REPLAYABLE,
+    USAGE,
+)
 from system.ports import Json, SideEffectClass
 from system.recording.crash_point import Action, analyze_crash_point
 from system.recording.executions.entry_type import EntryType
@@ -78,7 +85,7 @@ def test_the_options() -> None:
 
 
 def test_the_exit_codes() -> None:
-    codes = [0, FOUND, USAGE, NOT_REPLAYABLE, MISMATCH, INTERRUPTED]
+    codes = [0, FOUND, USAGE, NOT_REPLAYABLE, MISMATCH, INTERRUPTED, NO_READER]
     assert [int(row[0]) for row in table("exit code")] == codes
 
 
