@@ -138,8 +138,8 @@ def _open_standard_streams() -> None:
     while (number := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         os.set_inheritable(number, True)
     os.close(number)
-    sys.stdout = sys.stdout or os.fdopen(_STDOUT, "w")
-    sys.stderr = sys.stderr or os.fdopen(_STDERR, "w")
+    sys.stdout = sys.stdout or os.fdopen(_STDOUT, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(_STDERR, "w", closefd=False)
 
 
 def main() -> None:
