@@ -163,7 +163,8 @@ class mmap(RealMmap, metaclass=MappingType):  # noqa: N801 - the name of the cla
         if is_sync and self._file is not None and self._lifetime is not None:
             start = self._offset + (arguments[0] if arguments else 0)
             end = start + arguments[1] if len(arguments) > 1 else self._offset + len(self)
-            self._lifetime.call(self._file.sync, start, end)
+            if end > start:
+                self._lifetime.call(self._file.sync, start, end)
 
     def resize(self, newsize: int, /) -> None:
         """Resize the mapping and the file."""

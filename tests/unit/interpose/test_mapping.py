@@ -51,6 +51,9 @@ def test_a_flush_is_a_barrier_on_the_data_of_its_pages(process: Process) -> None
         assert last(process) == Sync("f", inode, data_only=True, start=0, end=10_000)
         memory.flush(4096, 4096)
         assert last(process) == Sync("f", inode, data_only=True, start=4096, end=8192)
+        operations = process.disk.operations
+        memory.flush(0, 0)
+        assert process.disk.operations == operations
     with open("f", "r+b") as file, mmap.mmap(file.fileno(), 0, offset=8192) as memory:
         memory.flush()
         assert last(process) == Sync("f", inode, data_only=True, start=8192, end=10_000)
