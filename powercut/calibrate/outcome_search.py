@@ -140,30 +140,37 @@ class OutcomeSearch:
     # -- contents --------------------------------------------------------------------------
 
     def _with_contents(
-        self, decided: _Decided, files: list[tuple[int, bytes]]
+        self,
+        decided: _Decided,
+        files: list[tuple[int, bytes]],
+        torn: tuple[tuple[int, int], ...] = (),
+        stale: tuple[int, ...] = (),
     ) -> SurvivorSet | None:
-        """Decide sizes and data of these files: inode and content."""
-        kept = decided.kept
-        torn: list[tuple[int, int]] = []
-        stale: list[int] = []
-        for number, content in files:
-            found = self._with_content(_Decided(kept, decided.lost), number, content)
-            if found is None:
-                return None
-            kept |= found.kept
-            torn += found.torn
-            stale += found.stale
-        return SurvivorSet.of_mask(kept, len(self._micros), tuple(torn), tuple(stale))
+        """Decide sizes and data of these files: inode and content.
 
-    def _with_content(self, decided: _Decided, number: int, content: bytes) -> _Data | None:
+        A size of one file may need one of another, so a later file may refute the first decision.
+        """
+        if not files:
+            return SurvivorSet.of_mask(decided.kept, len(self._micros), torn, stale)
+        (number, content), *others = files
+        for sized, data in self._with_content(decided, number, content):
+            both = _Decided(data.kept, sized.lost)
+            found = self._with_contents(both, others, (*torn, *data.torn), (*stale, *data.stale))
+            if found is not None:
+                return found
+        return None
+
+    def _with_content(
+        self, decided: _Decided, number: int, content: bytes
+    ) -> Iterator[tuple[_Decided, _Data]]:
+        """Yield every decision on the sizes of a file with one on its data that fits."""
         own = [index for index, micro in enumerate(self._micros) if micro.number == number]
         sizes = [index for index in own if isinstance(self._micros[index], SetSize | FreeBlocks)]
         for sized in self._closed_sets(sizes, decided):
             if self._size(number, sized.kept) == len(content):
                 data = self._data(sized, number, own, content)
                 if data is not None:
-                    return data
-        return None
+                    yield sized, data
 
     def _size(self, number: int, kept: int) -> int:
         durable = self._platter.get(number)

@@ -1,0 +1,36 @@
+"""The search for a power cut that leaves an outcome of several files."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from powercut.calibrate.judgement import JudgedOutcome, Simulated
+from powercut.calibrate.program import Outcome
+from sim.disk.crash.persistence import EXT4
+
+CALLS: Final = (
+    ("trunc", "f", 5000),
+    ("trunc", "g", 0),
+    ("write", "f", 8192, 100, "B"),
+    ("trunc", "f", 5000),
+)
+"""On ext4 the last two sizes of f need that of g, and the first does not."""
+
+
+def _allows(first: str, second: str, outcome: Outcome) -> bool:
+    setup = [("write", first, 0, 100, "a"), ("write", second, 0, 100, "a")]
+    return Simulated(setup, CALLS).allows(EXT4, JudgedOutcome(len(CALLS), outcome))
+
+
+@pytest.mark.parametrize(("first", "second"), [("f", "g"), ("g", "f")])
+def test_a_later_file_refutes_the_first_decision_on_another(first: str, second: str) -> None:
+    assert _allows(first, second, {"f": "a100,04900", "g": "a100"})
+    assert _allows(first, second, {"f": "a100,04900", "g": "empty"})
+
+
+@pytest.mark.parametrize(("first", "second"), [("f", "g"), ("g", "f")])
+def test_the_decisions_on_two_files_fit_together(first: str, second: str) -> None:
+    assert _allows(first, second, {"f": "a100,08092,B100", "g": "empty"})
+    assert not _allows(first, second, {"f": "a100,08092,B100", "g": "a100"})
