@@ -228,6 +228,34 @@ CALLS: Final = (
         "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "d/f=- f=A1 | d/f=A1 f=-",
         "btrfs posix": "d/f=- f=A1 | d/f=A1 f=- | d/f=A1 f=A1",
     }),
+    Litmus(
+        "overwrite, write behind a gap (P2)", bodies.f_a1, bodies.overwrite_and_leave_a_gap, {
+        "scc ext4-journal": "f=A1 | f=B1 | f=B1,04095,C1",
+        "ext4 ext4-ordered btrfs": (
+            "f=A1 | f=A1,04095 | f=A1,04095,C1 | f=A1,04096 | f=B1 | f=B1,04095 | "
+            "f=B1,04095,C1 | f=B1,04096"
+        ),
+        "ext4-writeback posix": (
+            "f=A1 | f=A1,04095 | f=A1,04095,C1 | f=A1,04095,S1 | f=A1,04096 | f=B1 | "
+            "f=B1,04095 | f=B1,04095,C1 | f=B1,04095,S1 | f=B1,04096"
+        ),
+        "xfs": "f=A1 | f=A1,04095,C1 | f=B1 | f=B1,04095 | f=B1,04095,C1",
+    }),
+    Litmus("write behind a gap and into it (P2)", bodies.f_a1, bodies.write_into_a_gap, {
+        "scc ext4-journal": "f=A1 | f=A1,08191,B1 | f=A1,04095,C1,04095,B1",
+        "ext4 ext4-ordered btrfs": (
+            "f=A1 | f=A1,04095 | f=A1,04095,C1,04095 | f=A1,04095,C1,04095,B1 | "
+            "f=A1,04095,C1,04096 | f=A1,08191 | f=A1,08191,B1 | f=A1,08192"
+        ),
+        "ext4-writeback posix": (
+            "f=A1 | f=A1,04095 | f=A1,04095,C1,04095 | f=A1,04095,C1,04095,B1 | "
+            "f=A1,04095,C1,04095,S1 | f=A1,04095,C1,04096 | f=A1,08191 | f=A1,08191,B1 | "
+            "f=A1,08191,S1 | f=A1,08192"
+        ),
+        "xfs": (
+            "f=A1 | f=A1,04095 | f=A1,04095,C1,04095 | f=A1,04095,C1,04095,B1 | f=A1,08191,B1"
+        ),
+    }),
 )  # fmt: skip
 
 LITMUS: Final = (*CALLS, *CLASSES)

@@ -356,9 +356,11 @@ CLASSES: Final = (
         "extend, synchronous write of another page", bodies.f_a1,
         classes.extend_and_sync_another_page, {
         "scc ext4-journal": "f=C1,04095,B1",
-        "ext4 ext4-ordered btrfs": "f=C1 | f=C1,04096 | f=C1,04095,B1",
-        "ext4-writeback posix": "f=C1 | f=C1,04096 | f=C1,04095,B1 | f=C1,04095,S1",
-        "xfs": "f=C1 | f=C1,04095,B1",
+        "ext4 ext4-ordered btrfs": "f=C1 | f=C1,04095 | f=C1,04095,B1 | f=C1,04096",
+        "ext4-writeback posix": (
+            "f=C1 | f=C1,04095 | f=C1,04095,B1 | f=C1,04095,S1 | f=C1,04096"
+        ),
+        "xfs": "f=C1 | f=C1,04095 | f=C1,04095,B1",
     }),
     Litmus(
         "fsync a file that left a new directory (B16)", bodies.nothing,

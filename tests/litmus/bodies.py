@@ -204,3 +204,13 @@ def there_and_back(disk: Calls) -> None:
     disk.rename("f", "d/f")
     disk.rename("d/f", "f")
     disk.fsync()
+
+
+def overwrite_and_leave_a_gap(disk: Calls) -> None:
+    disk.write("f", "B1")
+    disk.write("f", "C1", at=4096)
+
+
+def write_into_a_gap(disk: Calls) -> None:
+    disk.write("f", "B1", at=8192)
+    disk.write("f", "C1", at=4096)

@@ -22,6 +22,7 @@ from tests.litmus.naive_piece import (
     Piece,
     Platter,
     Size,
+    Sized,
     Zeros,
     apply,
     copied,
@@ -71,6 +72,8 @@ class Barrier:
                 touched = range(piece.offset, piece.offset + len(piece.data))
             case Zeros():
                 touched = range(piece.offset, piece.offset + piece.length)
+            case Size(sized=Sized.BLOCK):
+                return False
             case Size() if not piece.is_set:
                 touched = range(piece.size - 1, piece.size)
             case _:

@@ -66,7 +66,7 @@ def pieces_of(
         case SetAttributes(inode=inode, mode=mode):
             return [Attributes(call, inode, mode)]
         case Write():
-            return _write(operation, call, model, unsynced)
+            return _write(operation, call, model, platter, unsynced)
         case Allocate(inode=inode, end=end):
             return [Size(call, inode, end, Sized.ALLOCATE)]
         case Resize():
@@ -86,11 +86,16 @@ def _create(create: Create, call: int) -> list[Piece]:
 # -- content -------------------------------------------------------------------------------
 
 
-def _write(write: Write, call: int, model: PersistenceModel, unsynced: list[Piece]) -> list[Piece]:
+def _write(
+    write: Write, call: int, model: PersistenceModel, platter: Platter, unsynced: list[Piece]
+) -> list[Piece]:
     inode, end = write.inode, write.offset + len(write.data)
     if model.unit_bytes == 0:
         return [Data(call, inode, write.offset, write.data, True, True, end)]
+    before = write.size_before
     pieces: list[Piece] = []
+    if _up(before) <= write.offset and not model.sequential:
+        pieces += _end_of_block(write, call, _up(before), platter, unsynced)
     for block_start, block_end in _parts(write.offset, end, BLOCK):
         block = block_start // BLOCK
         new = block * BLOCK >= write.size_before or _allocated(inode, block, unsynced)
@@ -101,7 +106,30 @@ def _write(write: Write, call: int, model: PersistenceModel, unsynced: list[Piec
             pieces.append(Data(call, inode, start, data, new, appended, grows_to))
         if block_end > write.size_before and not model.sequential:
             pieces.append(Size(call, inode, block_end, Sized.WRITE))
+        elif _up(block_end) <= before and not model.sequential:
+            pieces += _end_of_block(write, call, _up(block_end), platter, [*unsynced, *pieces])
     return pieces
+
+
+def _up(offset: int) -> int:
+    """Return the end of the block that an offset is in, or is the end of."""
+    return (offset + BLOCK - 1) // BLOCK * BLOCK
+
+
+def _end_of_block(
+    write: Write, call: int, size: int, platter: Platter, unsynced: list[Piece]
+) -> list[Piece]:
+    """Return a size that no call gave the file; none if the file gets this size anyway."""
+    known = platter[write.inode].size if write.inode in platter else 0
+    others: set[int] = set()
+    for piece in unsynced:
+        if not isinstance(piece, Size) or piece.inode != write.inode:
+            continue
+        if piece.is_set:
+            known, others = piece.size, set()
+        else:
+            others.add(piece.size)
+    return [] if size <= known or size in others else [Size(call, write.inode, size, Sized.BLOCK)]
 
 
 def _parts(start: int, end: int, unit: int) -> list[tuple[int, int]]:

@@ -212,6 +212,15 @@ EXAMPLES: Final[tuple[Program, ...]] = (
     [("truncate", "f", 1), ("write_synced", "f", "A1", 0)],
     [("allocate", "f", 0, 4097), ("write_synced", "f", "A1", 0)],
     [("allocate", "f", 0, 4097), ("write_synced", "f", "A1", 4096)],
+    # Before and behind a gap: the end of a block as a size.
+    [("write", "f", "A1", 0), ("write", "f", "B1", 8192), ("write", "f", "C1", 4096)],
+    [("truncate", "f", 0), ("write", "f", "B1", 8192), ("write", "f", "C1", 4096)],
+    [("allocate", "f", 0, 8193), ("write", "f", "C1", 4096)],
+    [("truncate", "f", 9000), ("write", "f", "C1", 4096)],
+    [("write", "f", "B1", 8192), ("write_synced", "f", "A1", 4096)],
+    [("write", "f", "B1", 8192), ("write", "f", "C1", 4096), ("write_synced", "f", "A1", 4096)],
+    [("write", "f", "B1", 8192), ("write", "f", "C1", 4096), ("truncate", "f", 1),
+     ("write", "f", "B1", 8192), ("write", "f", "C1", 4096)],
     # A file that moved away does not return.
     [("rename", "f", "g"), ("link", "d/f", "f"), ("rename", "g", "f")],
     [("rename", "f", "d/f"), ("rename", "d/f", "f"), ("rename", "f", "g"),

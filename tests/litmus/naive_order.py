@@ -115,7 +115,7 @@ def ordered(model: PersistenceModel, pieces: list[Piece], first: int, then: int)
     if isinstance(a, Name) and isinstance(b, Name) and a.call == b.call:
         return model.rename_parts is not RenameParts.ALL and a.change is Change.LOSS
     if model.metadata_in_order and is_metadata(a):
-        return is_metadata(b) or (isinstance(b, Size) and b.sized is Sized.WRITE)
+        return is_metadata(b) or (isinstance(b, Size) and b.sized is not Sized.ALLOCATE)
     if isinstance(b, Name) and b.change is Change.RENAME and b.replaced and a.inode == b.inode:
         if model.rename_waits is RenameWaits.DATA:
             return isinstance(a, Size | Data)

@@ -59,6 +59,8 @@ class Sized(Enum):
     """The calls that give a file a size."""
 
     WRITE = auto()
+    BLOCK = auto()
+    """A write before or behind a gap: the end of a block that the kernel writes as a whole."""
     ALLOCATE = auto()
     """``posix_fallocate``, or a truncation to the size that the file has."""
     TRUNCATE = auto()

@@ -71,6 +71,9 @@ FORBIDDEN: Final = (
     ("scc ext4-journal btrfs", "truncate inside a block (T1)", "f=A1,01"),
     ("scc ext4-journal ext4 ext4-ordered xfs", "cut off a tail, append (T5)", "f=A2,01"),
     ("scc ext4-journal", "cut off a block, overwrite (T2)", "f=B1,A4097"),
+    ("scc ext4-journal", "overwrite, write behind a gap (P2)", "f=B1,04095"),
+    ("scc ext4-journal xfs", "overwrite, write behind a gap (P2)", "f=A1,04095"),
+    ("scc ext4-journal xfs", "write behind a gap and into it (P2)", "f=A1,08191"),
     (EVERY, "move a directory, fsync the new parent", "tmp=empty tmp/m=A1"),
 )
 

@@ -201,8 +201,10 @@ def _has_its_data(ordering: Ordering, index: int, wanted: int) -> bool:
     """
     if not index or not wanted >> (index - 1) & 1:
         return False
-    data = ordering.micros[index - 1]
-    return isinstance(data, WriteBlock) and data.operation == ordering.micros[index].operation
+    data, size = ordering.micros[index - 1 : index + 1]
+    if isinstance(size, SetSize) and size.of_block:
+        return False
+    return isinstance(data, WriteBlock) and data.operation == size.operation
 
 
 def _is_in_its_pages(micro: MicroOperation, sync: Sync) -> bool:
@@ -212,6 +214,8 @@ def _is_in_its_pages(micro: MicroOperation, sync: Sync) -> bool:
             start, end = micro.offset, micro.offset + len(micro.data)
         case ZeroTail():
             start, end = micro.offset, micro.end
+        case SetSize(of_block=True):
+            return not sync.end
         case SetSize(grows=True):
             start, end = micro.size - 1, micro.size
         case _:

@@ -70,7 +70,8 @@ class SetSize(NamedTuple):
 
     Bytes stored at or beyond ``cut`` are dropped with it; None: none are. ``ordered``: it
     follows earlier metadata where the model keeps metadata in order. ``tail`` are bytes that
-    return at ``tail_at`` (``OldTail``).
+    return at ``tail_at`` (``OldTail``). ``of_block``: it is the end of a block in a gap, which no
+    call gave the file.
     """
 
     operation: int
@@ -81,6 +82,7 @@ class SetSize(NamedTuple):
     ordered: bool = True
     tail_at: int = 0
     tail: bytes = b""
+    of_block: bool = False
 
     def apply(self, table: InodeTable) -> None:
         inode = table.own(self.number)

@@ -161,6 +161,22 @@ class Ordering:
         """Return whether an unsynced write allocates this block of this inode."""
         return (number, block) in self._fresh
 
+    def reaches(self, number: int, size: int, durable: int) -> bool:
+        """Return whether a file gets this size by the platter or by an unsynced size.
+
+        ``durable`` is its size on the platter, which counts only without an unsynced truncation.
+        """
+        last = self._set_sizes.get(number, -1)
+        known = durable
+        if last >= 0:
+            truncation = self.micros[last]
+            assert isinstance(truncation, SetSize), truncation
+            known = truncation.size
+        sizes = (self.micros[index] for index in self._sizes.get(number, ()) if index > last)
+        return known >= size or any(
+            isinstance(each, SetSize) and each.size == size for each in sizes
+        )
+
     def linked(self, unlink: UnlinkName) -> bool:
         """Return whether the new name of this rename is unsynced."""
         return (unlink.operation, unlink.number) in self._linked

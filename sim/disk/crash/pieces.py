@@ -42,6 +42,10 @@ class Earlier(Protocol):
         """Return whether an unsynced write allocates this block of this inode."""
         ...
 
+    def reaches(self, number: int, size: int) -> bool:
+        """Return whether an inode gets this size anyway: no end of a block in a gap adds it."""
+        ...
+
     def old_tail(self, number: int, size: int) -> bytes:
         """Return the bytes that a truncation to ``size`` left behind the end of this inode."""
         ...
@@ -129,6 +133,7 @@ def _data(
 ) -> Iterator[MicroOperation]:
     """Cut a write into units of data, and an append into the sizes that it passes through."""
     start, end = write.offset, write.offset + len(write.data)
+    yield from _end_of_block(write, number, write.size_before, start, model, earlier)
     block = max(BLOCK_BYTES, model.unit_bytes) if model.unit_bytes else end
     while start < end:
         limit = min(end, (start // block + 1) * block)
@@ -143,7 +148,22 @@ def _data(
             yield from _units(write, number, start, limit, model.unit_bytes, fresh, 0)
             if limit > write.size_before:
                 yield SetSize(number, write.inode, limit, grows=True)
+            yield from _end_of_block(write, number, limit, write.size_before, model, earlier)
         start = limit
+
+
+def _end_of_block(
+    write: Write, number: int, offset: int, gap_end: int, model: PersistenceModel, earlier: Earlier
+) -> Iterator[SetSize]:
+    """Yield the end of the block below ``offset`` as a size, if a gap of the file is behind it.
+
+    The kernel writes the block as a whole, so the file gets this size with it.
+    """
+    size = -(-offset // BLOCK_BYTES) * BLOCK_BYTES
+    if model.sequential or model.has_whole_calls or not 0 < size <= gap_end:
+        return
+    if not earlier.reaches(write.inode, size):
+        yield SetSize(number, write.inode, size, grows=True, of_block=True)
 
 
 def _size(

@@ -134,6 +134,11 @@ class Unsynced:
 
     # -- of earlier operations (pieces.Earlier) ------------------------------------------
 
+    def reaches(self, number: int, size: int) -> bool:
+        """Return whether an inode gets this size anyway: no end of a block in a gap adds it."""
+        inode = self.table.get(number)
+        return self._ordering.reaches(number, size, 0 if inode is None else inode.size)
+
     def old_tail(self, number: int, size: int) -> bytes:
         """Return the bytes that a truncation to ``size`` left behind the end of this inode."""
         return self._notes.old_tail(number, size)
@@ -329,7 +334,7 @@ def _is_content(operation: Operation, sync: Sync) -> TypeGuard[_ContentChange]:
         return False
     if not sync.end:
         return True
-    if not isinstance(operation, Write):
+    if not isinstance(operation, Write) or operation.offset != operation.size_before:
         return False
     return sync.start <= operation.offset and operation.offset + len(operation.data) <= sync.end
 

@@ -89,6 +89,9 @@ class _NothingEarlier:
     def allocates(self, _number: int, _block: int) -> bool:
         return False
 
+    def reaches(self, _number: int, _size: int) -> bool:
+        return True
+
     def old_tail(self, _number: int, _size: int) -> bytes:
         return b""
 
