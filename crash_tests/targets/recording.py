@@ -105,12 +105,12 @@ class RecordingTarget(RecorderTarget):
             ActionKind("finish", 5, self._finish, self._propose_finish, self._has_open),
             ActionKind("mark", 1, self._mark, self._propose_one, self._has_open),
             ActionKind("barrier", 4, self._barrier, self._propose_one, self._has_open),
-            ActionKind("invalidate", 4, self._invalidate, self._propose_one, self._has_records),
+            ActionKind("invalidate", 6, self._invalidate, self._propose_one, self._has_records),
             ActionKind("replay", 1, self._replay, self._propose_one, self._has_records),
-            ActionKind("checkpoint", 4, self._checkpoint, ready=self._is_open),
+            ActionKind("checkpoint", 3, self._checkpoint, ready=self._is_open),
             ActionKind("read", 1, self._read, ready=self._is_open),
             ActionKind("reopen", 3, self._reopen, self._propose_reopen),
-            ActionKind("damage", 5, self._damage, self._propose_damage, self._may_damage),
+            ActionKind("damage", 6, self._damage, self._propose_damage, self._may_damage),
         )
 
     def recover(self, host: Host) -> None:
