@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final, TypeVar
 
-from crash_tests.targets.recording_reads import check_unknown, read_one
+from crash_tests.targets.recording_reads import DamagedCopy, check_unknown, read_one
 from crash_tests.targets.recording_values import (
     ODD,
     REFUSED,
@@ -59,7 +59,8 @@ class RecorderTarget(SystemTarget):
 
     ``_families`` are the kinds of silent damage that a fault may have done since the last
     recovery without a fault. Only the executions in ``_recorders`` are running. Those in
-    ``_in_pieces`` were given a response in several pieces.
+    ``_in_pieces`` were given a response in several pieces. ``_damaged_copies`` are in packs since
+    an earlier recovery.
     """
 
     def __init__(self) -> None:
@@ -73,6 +74,7 @@ class RecorderTarget(SystemTarget):
         self._open = False
         self._barrier_failed = False
         self._families: frozenset[FaultFamily] = frozenset()
+        self._damaged_copies: frozenset[DamagedCopy] = frozenset()
         self._host: Host
         self._world: World[Host]
         self._recording: WalRecording
@@ -122,7 +124,7 @@ class RecorderTarget(SystemTarget):
         self._shadow.started(execution_id, sampled=sampled)
         if not sampled:
             try:
-                check_unknown(self._store, execution_id)
+                check_unknown(self._store, execution_id, self._damaged_copies)
             except (OSError, StorageError) as refused:
                 return self._refused(refused, "")
             return "sampled out"

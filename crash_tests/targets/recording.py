@@ -20,7 +20,6 @@ from crash_tests.targets.recording_damage import (
 )
 from crash_tests.targets.recording_reads import (
     DIRECTORIES,
-    DamagedCopy,
     check_hashes,
     check_incomplete,
     check_record_files,
@@ -76,7 +75,7 @@ class RecordingTarget(RecorderTarget):
 
     Log records may be lost to silent damage. The recovery must report that, and the other log
     records must be right. ``_hit`` is the damage that the target itself has done, whose extent it
-    knows. ``_damaged_copies`` are in packs since an earlier recovery.
+    knows.
     """
 
     families_left_out: Mapping[FaultFamily, str] = MappingProxyType({})
@@ -92,7 +91,6 @@ class RecordingTarget(RecorderTarget):
         self._recoveries = 0
         self._lasting = False
         self._hit: Damage | None = None
-        self._damaged_copies: frozenset[DamagedCopy] = frozenset()
         self._last_number = 0
         self._replays: CachingReplayEngine
         self._report: WalReport

@@ -16,12 +16,14 @@ from system.ports import FileKind, FileSystem
 from system.recording.crash_point import detect_incomplete
 from system.recording.records.errors import (
     NotReplayableError,
+    PackCorruptedError,
     RecordCorruptedError,
     RecordNotFoundError,
 )
 from system.recording.replays.replay_cache import CachingReplayEngine
 from system.recording.stores.store import ExecutionStore
 from system.storage.atomic_file import read_whole
+from system.storage.path import name_of
 
 DIRECTORIES = ("wal", "snapshots", "records")
 
@@ -158,12 +160,19 @@ def check_replay(engine: CachingReplayEngine, execution_id: str, record: Observe
     return reason or "replayed"
 
 
-def check_unknown(store: ExecutionStore, execution_id: str) -> None:
-    """Check that an id without a record raises ``RecordNotFoundError``."""
+def check_unknown(store: ExecutionStore, execution_id: str, known: Collection[DamagedCopy]) -> None:
+    """Check that an id without a record raises ``RecordNotFoundError``.
+
+    A pack of which ``known`` says that it cannot be read may have had the record: it is reported.
+    """
     try:
         record = store.load(execution_id)
     except RecordNotFoundError:
         return
+    except PackCorruptedError as damaged:
+        if DamagedCopy(name_of(damaged.path), WHOLE_PACK) in known:
+            return
+        raise
     raise Phantom("a record exists that was never started", record=record)
 
 
