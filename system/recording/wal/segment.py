@@ -166,8 +166,11 @@ def _payloads(encoded: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
     """
     waiting = b""
     for piece in chunks(encoded, PIECE_BYTES):
-        brace = b"{" if waiting and piece.startswith(b"{") else b""
+        braces = b""
         if waiting:
-            yield waiting + brace, False
-        waiting = piece[len(brace) :]
+            # A text may end with several.
+            behind = piece.lstrip(b"{")
+            braces = piece[: len(piece) - len(behind)] if behind.startswith(b'"') else b""
+            yield waiting + braces, False
+        waiting = piece[len(braces) :]
     yield waiting, True

@@ -21,6 +21,9 @@ VALUES: Final[tuple[JsonObject, ...]] = (
 
 PIECE_BYTES: Final = 300
 
+BEFORE: Final = '{"n":5,"p":{"payload":{"first":"'
+AFTER: Final = '","second":'
+
 values = pytest.mark.parametrize("value", VALUES, ids=lambda value: next(iter(value)))
 
 
@@ -38,12 +41,37 @@ async def cut_before(bench: Bench, value: JsonObject) -> tuple[str, list[WalEntr
     recorder, execution_id = bench.started(4)
     await recorder.barrier()
     last = bench.recording.log.last
-    before, after = '{"n":5,"p":{"payload":{"first":"', '","second":'
-    text = "x" * (2 * PIECE_BYTES - len(before + after))
+    text = "x" * (2 * PIECE_BYTES - len(BEFORE + AFTER))
     recorder.complete({"status": "success", "payload": {"first": text, "second": value}})
     segment = read_segment((bench.root / "wal" / SEGMENT).read_bytes())
     assert segment is not None
     return execution_id, [entry for entry in segment.entries if entry.sequence > last]
+
+
+def without(bench: Bench, entries: list[WalEntry]) -> int:
+    """Set the first two of these entries to zeros; return the bytes from there to the end."""
+    segment, start, end = bench.root / "wal" / SEGMENT, entries[0].start, entries[1].end
+    content = segment.read_bytes()
+    segment.write_bytes(content[:start] + bytes(end - start) + content[end:])
+    return len(content) - start
+
+
+def test_no_later_piece_begins_as_a_log_record_does_after_braces_in_a_text(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder, execution_id = bench.started(4)
+        await recorder.barrier()
+        text = "x" * (2 * PIECE_BYTES - len(BEFORE)) + "{{"
+        recorder.complete({"status": "success", "payload": {"first": text}})
+        segment = read_segment((bench.root / "wal" / SEGMENT).read_bytes())
+        assert segment is not None
+        last = segment.entries[-1]
+        assert last.payload.startswith(b'"}')
+        expected = bench.store.load(execution_id)
+        await bench.open()
+        assert bench.store.load(execution_id) == expected
+
+    run(work())
 
 
 @values
@@ -66,12 +94,10 @@ def test_later_pieces_are_a_torn_end_whatever_they_begin_with(
 ) -> None:
     async def work() -> None:
         execution_id, entries = await cut_before(bench, value)
-        segment = bench.root / "wal" / SEGMENT
-        content, start, end = segment.read_bytes(), entries[0].start, entries[1].end
-        segment.write_bytes(content[:start] + bytes(end - start) + content[end:])
+        torn_bytes = without(bench, entries)
         await bench.open()
         assert bench.log.report.lost_nothing
-        assert bench.log.report.torn_bytes == len(content) - start
+        assert bench.log.report.torn_bytes == torn_bytes
         record = bench.store.load(execution_id)
         assert record.header.replayable_reason == "execution_incomplete"
         assert len(record.events) == 4
@@ -88,9 +114,7 @@ def test_later_pieces_are_no_log_record_whatever_they_begin_with(
         recorder, _ = bench.started()
         await recorder.barrier()
         recorder.record_event(*EVENTS[0])
-        segment = bench.root / "wal" / SEGMENT
-        content, start, end = segment.read_bytes(), entries[0].start, entries[1].end
-        segment.write_bytes(content[:start] + bytes(end - start) + content[end:])
+        without(bench, entries)
         await bench.open()
         assert bench.log.report.missing == [(entries[0].sequence, entries[1].sequence)]
         assert bench.store.load(execution_id).final_response is None
