@@ -9,7 +9,7 @@ from typing import Any
 from sim.errors import HarnessError
 
 
-class CheckAnswers(HarnessError):
+class VerdictReturned(HarnessError):
     """A check returned True, False or a coroutine, and nothing reads it.
 
     Cause: a check that is a predicate, or calls a coroutine function and does not run it. Cure:
@@ -26,13 +26,13 @@ def idle_kind(function: Callable[..., Any]) -> str:
     return ""
 
 
-def must_not_answer(name: str, answer: object) -> None:
-    """Raise ``CheckAnswers`` if a check has returned its verdict instead of raising it."""
-    if inspect.iscoroutine(answer):
-        answer.close()
-    elif not isinstance(answer, bool):
+def refuse_verdict(name: str, returned: object) -> None:
+    """Raise ``VerdictReturned`` if a check has returned its verdict instead of raising it."""
+    if inspect.iscoroutine(returned):
+        returned.close()
+    elif not isinstance(returned, bool):
         return
-    raise CheckAnswers(
-        f"{name} returned {answer!r:.100}, which nothing reads; raise an exception if the disk is "
-        "wrong, such as an AssertionError or a powercut.Violation, and return nothing"
+    raise VerdictReturned(
+        f"{name} returned {returned!r:.100}, which nothing reads; raise an exception if the disk "
+        "is wrong, such as an AssertionError or a powercut.Violation, and return nothing"
     )

@@ -17,7 +17,7 @@ from powercut.cli.exit_code import ExitCode
 from powercut.fuzz.target_mistake import TargetMistake
 from powercut.place import ENGINE
 from powercut.seconds import MOST, is_time
-from powercut.user_function import CheckAnswers
+from powercut.user_function import VerdictReturned
 from sim.errors import EscapedSimulation, HarnessError, UnsupportedOperation
 
 _FRAME: Final = re.compile(r'File "(.+?)", line (\d+), in (\S+)')
@@ -59,7 +59,7 @@ def mistake_of(failure: Exception) -> str:
 
     The sentence names the innermost place outside the engine.
     """
-    if isinstance(failure, EscapedSimulation | TargetMistake | CheckAnswers):
+    if isinstance(failure, EscapedSimulation | TargetMistake | VerdictReturned):
         return str(failure)
     if not isinstance(failure, UnsupportedOperation):
         return ""

@@ -7,7 +7,7 @@ from typing import Final
 
 from oracles.violation import CheckFailed, UnreadableAfterCrash, Violation
 from powercut.place import Stack
-from powercut.user_function import must_not_answer
+from powercut.user_function import refuse_verdict
 from sim.errors import HarnessError
 
 FAILS_AT_START: Final = (
@@ -25,7 +25,7 @@ def violation_raised(check: Callable[[], object]) -> Violation | None:
     truth value.
     """
     try:
-        must_not_answer("the check", check())
+        refuse_verdict("the check", check())
     except HarnessError:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - any exception of the program is a finding

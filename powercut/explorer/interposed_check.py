@@ -26,7 +26,7 @@ from powercut.interpose.apart import run_apart
 from powercut.interpose.installation import install
 from powercut.interpose.interposed import interposed, strictly
 from powercut.place import raised_at
-from powercut.user_function import must_not_answer
+from powercut.user_function import refuse_verdict
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
 from sim.errors import HarnessError, UnsupportedOperation
@@ -90,7 +90,7 @@ class InterposedCheck:
             try:
                 with strictly(process, self._root, strict=self._strict):
                     arguments = (known,) if self._is_alone else (process, known)
-                    must_not_answer("the check", self._check(*arguments))
+                    refuse_verdict("the check", self._check(*arguments))
             except BaseException as error:
                 failure = _plain(error)
             modules = [name for name in sys.modules if name not in before]

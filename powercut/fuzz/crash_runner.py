@@ -29,7 +29,7 @@ from powercut.fuzz.run_log import RETURN, Crash, exits_are_failures, failure_of
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import AnyTarget
 from powercut.place import Place
-from powercut.user_function import must_not_answer
+from powercut.user_function import refuse_verdict
 from sim.choices import Choices
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.operation import Write
@@ -248,10 +248,10 @@ class CrashRunner:
                 return function(argument)
 
     def check(self, name: str, check: Callable[[], object]) -> None:
-        """Call a check of the target; raise ``CheckAnswers`` if it returns its verdict."""
-        answer = check()
-        if answer is not None:
-            must_not_answer(name, answer)
+        """Call a check of the target; raise ``VerdictReturned`` if it returns its verdict."""
+        returned = check()
+        if returned is not None:
+            refuse_verdict(name, returned)
 
     def _arm(self, crash: PlannedCrash | None) -> CrashCounter | None:
         if crash is None or not crash.operation:

@@ -59,7 +59,7 @@ class SimulatedClock:
         return asyncio.timeout(delay_ns / 1e9)
 
     def boot(self) -> None:
-        """Start a lifetime: time goes on."""
+        """Start a lifetime without an interposer; time goes on."""
         self.interposer = None
 
     def advance(self, delay_ns: int) -> None:

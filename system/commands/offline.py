@@ -99,8 +99,8 @@ def records_of(root: str) -> OfflineRecords:
     """Return the records of a root; raises as ``host_of`` and ``OfflineRecords``."""
     host = host_of(root)
     store = OfflineRecords(host)
-    if not store.gone and (path := log_of_lost_recording(host.files)) is not None:
-        store.add_gone(RECORDS, f"the directory is missing, and {path} has recorded turns")
+    if not store.missing_paths and (path := log_of_lost_recording(host.files)) is not None:
+        store.add_missing(RECORDS, f"the directory is missing, and {path} has recorded turns")
     return store
 
 

@@ -29,13 +29,13 @@ _ATTEMPTS: Final = 8
 class OfflineRecords:
     """The readable part of an ``ExecutionStore``; ``log`` is the write-ahead log as it was read.
 
-    ``gone`` are files and directories that existed and are missing; they may have had any record.
+    ``missing_paths`` are files and directories that existed; they may have had any record.
     Raises ``StorageError`` or ``OSError`` when the log cannot be read.
     """
 
     def __init__(self, host: Host) -> None:
         self.log: Final = _read(host)
-        self.gone: Final = list(self.log.gone)
+        self.missing_paths: Final = list(self.log.missing_paths)
         self._files = FileExecutionStore(host)
         # No execution of the log is in a pack up to the checkpoint.
         self._newer = FileExecutionStore(host, above=self.log.checkpoint.pack)
@@ -60,14 +60,14 @@ class OfflineRecords:
             if execution_id in self.log.executions.headless:
                 problem = f"the log has no start of execution {execution_id}"
                 raise RecordCorruptedError(DIRECTORY, [problem]) from missing
-            for path in self.gone:
+            for path in self.missing_paths:
                 problem = f"it is missing, and may have had execution {execution_id}"
                 raise RecordCorruptedError(path, [problem]) from missing
             raise
 
-    def add_gone(self, path: str, reason: str) -> None:
+    def add_missing(self, path: str, reason: str) -> None:
         """Report a missing file of which only the logs of sessions show that it existed."""
-        self.gone.append(path)
+        self.missing_paths.append(path)
         self.log.report.findings.append(f"{path}: {reason}")
 
     def list_all(self) -> Iterator[str]:

@@ -208,7 +208,10 @@ def _has_its_data(ordering: Ordering, index: int, wanted: int) -> bool:
 
 
 def _is_in_its_pages(micro: MicroOperation, sync: Sync) -> bool:
-    """Return whether a barrier on a file covers this piece of it: that of some pages not all."""
+    """Return whether a barrier on a file covers this piece of it.
+
+    A barrier on some of its pages does not cover all pieces.
+    """
     match micro:
         case WriteBlock():
             start, end = micro.offset, micro.offset + len(micro.data)

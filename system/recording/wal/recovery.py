@@ -43,8 +43,8 @@ class ReadLog(NamedTuple):
 
     ``last`` is the number of its last entry, ``number`` that of its newest segment,
     ``snapshots`` are the numbers of all packs of snapshots, used or not. ``superfluous`` are
-    segments that a crash has left, or a power cut has restored. ``gone`` are files and directories
-    that existed at the checkpoint, and are missing.
+    segments that a crash has left, or a power cut has restored. ``missing_paths`` are
+    files and directories that existed at the checkpoint.
     """
 
     report: WalReport
@@ -56,22 +56,22 @@ class ReadLog(NamedTuple):
     last: int
     number: int
     superfluous: tuple[str, ...]
-    gone: tuple[str, ...]
+    missing_paths: tuple[str, ...]
 
     @property
     def is_settled(self) -> bool:
         """Whether there is nothing to write: no segment, no snapshot, no damage."""
-        return not (self.segments or self.snapshots or self.bad or self.gone)
+        return not (self.segments or self.snapshots or self.bad or self.missing_paths)
 
     @property
     def is_checkpoint_wrong(self) -> bool:
         """Whether the checkpoint must be replaced: it is damaged, or its files are missing."""
-        return bool(self.checkpoint.problem or self.gone)
+        return bool(self.checkpoint.problem or self.missing_paths)
 
     @property
     def newest_records(self) -> int:
         """The number of the newest pack of records in the checkpoint, or 0."""
-        return 0 if self.gone else self.checkpoint.records or 0
+        return 0 if self.missing_paths else self.checkpoint.records or 0
 
     @property
     def pack(self) -> int:
@@ -90,8 +90,8 @@ def read_log(files: FileSystem, clock: Clock, root: str = "") -> ReadLog:
     segments = reader.read_segments(checkpoint)
     executions = LoggedExecutions(clock)
     snapshots = reader.read_snapshots(checkpoint, executions)
-    gone = reader.find_gone(checkpoint, segments)
-    if gone:
+    missing_paths = reader.find_missing(checkpoint, segments)
+    if missing_paths:
         executions.may_lack_others = True
     for segment in segments:
         executions.apply(segment.series, settled)
@@ -106,7 +106,7 @@ def read_log(files: FileSystem, clock: Clock, root: str = "") -> ReadLog:
         last,
         reader.number,
         tuple(reader.superfluous),
-        gone,
+        missing_paths,
     )
 
 
@@ -156,7 +156,7 @@ def make_log_durable(files: FileSystem, log: ReadLog, root: str = "") -> None:
 
 
 def _had_barrier(segments: Iterable[ScannedSegment]) -> bool:
-    """Whether an entry shows that the log, and its directories, were durable."""
+    """Return whether an entry shows that the log, and its directories, were durable."""
     return any(series.known_durable for segment in segments for series in segment.series)
 
 
@@ -240,28 +240,28 @@ class _Reader:
                 self._read_pack(numbers[number], executions)
         return tuple(sorted(numbers))
 
-    def find_gone(
+    def find_missing(
         self, checkpoint: Checkpoint, segments: Sequence[ScannedSegment]
     ) -> tuple[str, ...]:
         """Report the files that certainly existed and are missing; return their paths.
 
         A pack of records that is older than the newest one is not missed.
         """
-        directory, gone = join(self._root, RECORDS), dict[str, str]()
+        directory, missing = join(self._root, RECORDS), dict[str, str]()
         newest = join(directory, pack_name(checkpoint.records or 0))
         snapshot = join(self._root, SNAPSHOTS, pack_name(checkpoint.snapshots or 0))
         kind = self._files.kind(directory)
         if kind is None and (checkpoint.is_whole or _had_barrier(segments)):
-            gone[directory] = "the directory is missing, and all records in it are lost"
+            missing[directory] = "the directory is missing, and all records in it are lost"
         elif kind is FileKind.DIRECTORY and checkpoint.records and not self._files.kind(newest):
-            gone[newest] = "the pack is missing, and the records in it are lost"
+            missing[newest] = "the pack is missing, and the records in it are lost"
         if checkpoint.snapshots and not self._files.kind(snapshot):
-            gone[snapshot] = (
+            missing[snapshot] = (
                 "the pack is missing, and with it the executions that were under way"
                 " at the checkpoint"
             )
-        self.report.findings += [f"{path}: {reason}" for path, reason in gone.items()]
-        return tuple(gone)
+        self.report.findings += [f"{path}: {reason}" for path, reason in missing.items()]
+        return tuple(missing)
 
     def _read_pack(self, path: str, executions: LoggedExecutions) -> None:
         table = read_table(self._files, path)

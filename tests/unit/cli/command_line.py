@@ -16,6 +16,23 @@ CARELESS: Final = "tests.unit.fuzz.broken:careless"
 """The same target with a bug that campaigns find at once."""
 
 
+DIRECTORIES: Final = """
+from powercut import ActionKind, DiskTarget
+
+class Directories(DiskTarget):
+    def actions(self):
+        return [ActionKind("put", 1, self.put)]
+
+    def recover(self, process):
+        self.process = process
+
+    def put(self, arguments):
+        self.process.mkdir(f"/{len(self.process.listdir('/'))}")
+        return "stored"
+"""
+"""The beginning of a module of targets: one makes a directory in each action, and loses nothing."""
+
+
 def powercut(*arguments: str) -> Result:
     """Run a command in this process, on a terminal of 80 columns that is none."""
     return CliRunner().invoke(cli, arguments, prog_name="powercut", env={"COLUMNS": "80"})

@@ -11,24 +11,16 @@ import pytest
 
 from powercut.cli.exit_code import ExitCode
 from tests.meta.source_tree import ROOT
+from tests.unit.cli.command_line import DIRECTORIES
 
 COMMANDS = ["--help", "--version", "run --help", "doctor", "run printing:Target --examples 9 -n 1"]
-PRINTING = """
-from powercut import ActionKind, DiskTarget
-
+PRINTING = f"""{DIRECTORIES}
 print("imported")
 
-class Target(DiskTarget):
-    def actions(self):
-        return [ActionKind("put", 1, self.put)]
-
-    def recover(self, process):
-        self.process = process
-
+class Target(Directories):
     def put(self, arguments):
-        self.process.mkdir(f"/{len(self.process.listdir('/'))}")
         print("stored" * 10_000)
-        return "stored"
+        return super().put(arguments)
 """
 
 

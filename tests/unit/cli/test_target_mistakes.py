@@ -8,26 +8,20 @@ from pathlib import Path
 import pytest
 
 from powercut.cli.exit_code import ExitCode
-from tests.unit.cli.command_line import powercut
+from tests.unit.cli.command_line import DIRECTORIES, powercut
 
-TARGET = """
+TARGET = (
+    DIRECTORIES
+    + """
 from oracles.violation import LostAck
-from powercut import ActionKind, DiskTarget
 
-class Counting(DiskTarget):
+class Counting(Directories):
     def __init__(self):
         self.steps = 0
 
-    def actions(self):
-        return [ActionKind("put", 1, self.put)]
-
-    def recover(self, process):
-        self.process = process
-
     def put(self, arguments):
-        self.process.mkdir(f"/{len(self.process.listdir('/'))}")
         self.steps += 1
-        return "stored"
+        return super().put(arguments)
 
     def fail_later(self, _choices=None):
         if self.steps > 3:
@@ -62,6 +56,7 @@ class MostlyFailing(Counting):
     def lose(self, arguments):
         raise LostAck("gone")
 """
+)
 
 
 @pytest.fixture(autouse=True)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Final
+
+import pytest
 
 from system.host import real_host
 from system.ports import Host
 from system.recording.open_recording import open_recording
+from system.recording.records.errors import BarrierFailed
 from system.recording.records.record import ExecutionRecord
 from system.recording.wal.recording import WalRecording
 from system.recording.wal.recovery import ReadLog
@@ -49,6 +53,14 @@ class Bench:
         record = await recorder.finalize(RESPONSE)
         assert record is not None
         return record
+
+    async def finish_without_barrier(self) -> str:
+        """End an execution whose barrier fails; return its id."""
+        recorder, execution_id = self.started(4)
+        self.here.files.fail("fdatasync", SEGMENT, errno.EIO)
+        with pytest.raises(BarrierFailed):
+            await recorder.finalize(RESPONSE)
+        return execution_id
 
     def count(self, call: str) -> int:
         return sum(each.startswith(call) for each in self.here.files.calls)

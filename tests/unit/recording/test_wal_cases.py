@@ -266,7 +266,7 @@ async def recovered(root: Path) -> tuple[str, ...]:
     assert (second.report.damaged, second.report.missing, second.report.torn_bytes) == ([], [], 0)
     assert list(records(WalExecutionStore(again, host.clock))) == list(records(store))
     assert second.last == checkpoint
-    assert second.gone == ()
+    assert second.missing_paths == ()
     return tuple(output)
 
 
