@@ -116,6 +116,14 @@ def raised_at(trace: TracebackType | None) -> str:
     return "" if place is None else f", at {place.where} in {place.function}"
 
 
+def defined_at(function: Callable[..., object]) -> str:
+    """Return the first line of a function or class, as the end of a sentence."""
+    if isinstance(function, type):
+        function = getattr(function, "__init__", function)
+    place = Stack().defined_at(function)
+    return "" if place is None else f"; see {place.where}, {place.function}"
+
+
 def is_program(file: str) -> bool:
     """Return whether a source file is part of the program, and not of engine or Python."""
     if file.startswith(_PACKAGES):

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from powercut.place import defined_at
 from sim.errors import HarnessError
 
 
@@ -24,6 +25,24 @@ def idle_kind(function: Callable[..., Any]) -> str:
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         return "generator function"
     return ""
+
+
+def must_take(beginning: str, function: Callable[..., object], *parameters: str) -> None:
+    """Raise ``HarnessError`` unless a function can be called with values for ``parameters``."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*parameters)
+    except TypeError:
+        taken = inspect.Signature(
+            [each.replace(annotation=each.empty) for each in signature.parameters.values()]
+        )
+        raise HarnessError(
+            f"{beginning} takes {taken}, and must take ({', '.join(parameters)})"
+            f"{defined_at(function)}"
+        ) from None
 
 
 def refuse_verdict(name: str, returned: object) -> None:

@@ -25,7 +25,7 @@ from powercut.interpose.installation import install
 from powercut.interpose.interposed import strictly
 from powercut.interpose.router import ROUTER
 from powercut.interpose.seed import rooted
-from powercut.place import ENGINE, Place, raised_at
+from powercut.place import ENGINE, Place, defined_at, raised_at
 from powercut.place_recorder import PlaceRecorder
 from powercut.user_function import idle_kind
 from sim.disk.cache.operation import Operation
@@ -70,7 +70,7 @@ def takes_one(function: Callable[..., Any], last: str = "ack") -> bool:
     if kind := idle_kind(function):
         raise HarnessError(
             f"{name} is a {kind}, and a call of it does nothing; pass a function without yield, "
-            "or one that calls asyncio.run(...)"
+            f"or one that calls asyncio.run(...){defined_at(function)}"
         )
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -84,7 +84,7 @@ def takes_one(function: Callable[..., Any], last: str = "ack") -> bool:
     if len(required) > _MOST_PARAMETERS or (len(positional) < _MOST_PARAMETERS and not takes_any):
         raise HarnessError(
             f"{name} has {len(required)} required parameters; it must take {last}, or process and "
-            f"{last}"
+            f"{last}{defined_at(function)}"
         )
     return False
 

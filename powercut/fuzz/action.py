@@ -10,7 +10,7 @@ from operator import index
 from typing import Final, ParamSpec, SupportsIndex, TypeAlias, TypeVar
 
 from powercut.fuzz.target_mistake import TargetMistake
-from powercut.place import Stack, raised_at
+from powercut.place import defined_at, raised_at
 from sim.choices import Choices, NothingToChoose
 from sim.errors import HarnessError
 
@@ -103,11 +103,9 @@ def prepared(member: str, function: Callable[P, T], *args: P.args, **kwargs: P.k
     except (Exception, SystemExit) as failure:
         if isinstance(failure, HarnessError) and not isinstance(failure, NothingToChoose):
             raise
-        # A function that takes other arguments fails in the call, and has no line of its own.
-        at = raised_at(failure.__traceback__) or _defined_at(function)
         raise TargetMistake(
             f"{member} raises {type(failure).__name__}: {' '.join(str(failure).split())}"
-            f"{at}; it prepares a step, and must return in every "
+            f"{raised_at(failure.__traceback__)}; it prepares a step, and must return in every "
             "state of the system: only actions, recoveries and checks may fail"
         ) from failure
 
@@ -144,7 +142,7 @@ class ActionKind:
             return outcome
         raise TargetMistake(
             f"action {self.name!r} returned {outcome!r:.100}, and must return its outcome in a few "
-            f"words, such as 'stored', for reports and reproducers{_defined_at(self.perform)}"
+            f"words, such as 'stored', for reports and reproducers{defined_at(self.perform)}"
         )
 
     def proposed(self, choices: Choices) -> Action:
@@ -157,14 +155,8 @@ class ActionKind:
         raise TargetMistake(
             f"the arguments of action {self.name!r} are {arguments!r:.100}, and must be a dict of "
             "JSON data, which a reproducer can keep: None, bool, int, float, str, lists, and dicts "
-            f"with strings as keys{_defined_at(self.propose)}"
+            f"with strings as keys{defined_at(self.propose)}"
         )
-
-
-def _defined_at(function: Callable[..., object]) -> str:
-    """Return the first line of a function, as the end of a sentence."""
-    place = Stack().defined_at(function)
-    return "" if place is None else f"; see {place.where}, {place.function}"
 
 
 def _json_of(value: object) -> Json:

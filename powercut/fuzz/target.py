@@ -21,6 +21,7 @@ than a disk::
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,9 +33,9 @@ from faults.fault_plan import FaultPlan
 from oracles.marks import KILLED, POWER_CUT_LOST, TORN, Marks
 from powercut.fuzz.action import DISTURBANCES, ActionKind
 from powercut.fuzz.fault_families import DAMAGE, SAMPLE_NUMBERS, FaultFamily
-from powercut.place import raised_at
+from powercut.place import defined_at, raised_at
 from powercut.reference import load
-from powercut.user_function import idle_kind
+from powercut.user_function import idle_kind, must_take
 from sim.choices import Choices, PlainChoices
 from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import PersistenceModel
@@ -47,6 +48,7 @@ _METHODS: Final = (
     "attach", "make_host", "recover", "check_recovered", "check_second_recovery", "before_step",
     "quiesce",
 )  # fmt: skip
+_MEMBERS: Final = {"perform": ("arguments",), "propose": ("choices",), "ready": ()}
 _TEXTS: Final = ("fault_rules", "expected_marks", "rare_marks", "adapters", "changed_by_boot")
 
 
@@ -210,6 +212,7 @@ class TargetEntry:
                 f"{self.reference} is not callable: {make!r}; name the class of the target, or a "
                 "function that returns one"
             )
+        must_take(self.reference, make)
 
         def make_target() -> AnyTarget:
             target = _target_of(self.reference, make())
@@ -240,6 +243,7 @@ def check_target(reference: str, make_target: MakeTarget) -> AnyTarget:
             raise HarnessError(
                 f"{reference} returns one target twice, and must make a new one for each run"
             )
+        must_take(f"{reference} has actions, which", target.actions)
         _check_members(reference, target)
         target.attach(World(target.make_host, PlainChoices()))
         actions = tuple(target.actions() or ())
@@ -261,7 +265,8 @@ def check_target(reference: str, make_target: MakeTarget) -> AnyTarget:
 def _check_members(reference: str, target: AnyTarget) -> None:
     """Raise ``HarnessError`` for a method that cannot be called, and for wrong attributes."""
     for name in _METHODS:
-        _must_run(f"{reference} has {name}", getattr(target, name))
+        _, *parameters = inspect.signature(getattr(Target, name)).parameters
+        _must_run(f"{reference} has {name}, which", getattr(target, name), *parameters)
     try:
         issubclass(Exception, target.refusals)
     except TypeError:
@@ -296,14 +301,15 @@ def _is_list_of_texts(value: object) -> bool:
     return all(isinstance(each, str) for each in value)
 
 
-def _must_run(beginning: str, function: object) -> None:
-    """Raise ``HarnessError`` unless it is a function that a call runs."""
+def _must_run(beginning: str, function: object, *parameters: str) -> None:
+    """Raise ``HarnessError`` unless it is a function that a call with ``parameters`` runs."""
     if not callable(function):
-        raise HarnessError(f"{beginning}, which is {function!r}, and must be a function")
+        raise HarnessError(f"{beginning} is {function!r}, and must be a function")
+    must_take(beginning, function, *parameters)
     if kind := idle_kind(function):
         raise HarnessError(
-            f"{beginning}, which is a {kind}: a call of it does nothing; make it a plain function, "
-            "which may call run_until_complete(...) of the loop of its Boot"
+            f"{beginning} is a {kind}: a call of it does nothing; make it a plain function, which "
+            f"may call run_until_complete(...) of the loop of its Boot{defined_at(function)}"
         )
 
 
@@ -352,8 +358,9 @@ def _check_actions(reference: str, actions: Sequence[ActionKind]) -> None:
                 f"{reference} has the action {kind.name!r} of weight {kind.weight!r}; a weight is "
                 "a whole number from 1"
             )
-        for member in ("perform", "propose", "ready"):
-            _must_run(f"{reference} has {member} of action {kind.name!r}", getattr(kind, member))
+        for member, parameters in _MEMBERS.items():
+            beginning = f"{reference} has {member} of action {kind.name!r}, which"
+            _must_run(beginning, getattr(kind, member), *parameters)
         if kind.name in DISTURBANCES:
             raise HarnessError(
                 f"{reference} has an action with the name {kind.name!r}, which is one of "

@@ -265,9 +265,10 @@ MORE = """
 class Idle(Counting):
     def put(self, arguments): return str(self.process.listdir("/"))
 
-class WithoutChoices(Counting):
-    def choose(self): return {}
-    def actions(self): return [ActionKind("put", 1, self.put, self.choose)]
+class Chosen(Counting):
+    def choose(self, choices): return {}
+    def ready(self): return True
+    def actions(self): return [ActionKind("put", 1, self.put, self.choose, self.ready)]
 
 class Numbered(Counting):
     def put(self, arguments): raise LostAck(3)
@@ -281,13 +282,46 @@ def test_target_that_never_changes_the_disk_is_a_mistake(module: str) -> None:
     assert f"Error: {module}:Idle never changed the simulated disk, so a crash" in result.stderr
 
 
-def test_function_of_other_arguments_is_named_with_its_line(module: str) -> None:
-    source = TARGET + MORE
+@pytest.mark.parametrize(
+    ("member", "sentence"),
+    [
+        ("def __init__(self, folder): pass", " takes (folder), and must take ()"),
+        ("def recover(self): pass", " has recover, which takes (), and must take (host)"),
+        ("def actions(self, x): pass", " has actions, which takes (x), and must take ()"),
+        ("def attach(self): pass", " has attach, which takes (), and must take (world)"),
+        ("def make_host(self): pass", " has make_host, which takes (), and must take (boot)"),
+        (
+            "def check_recovered(self, process): pass",
+            " has check_recovered, which takes (process), and must take ()",
+        ),
+        ("def quiesce(self, x, /): pass", " has quiesce, which takes (x, /), and must take ()"),
+        (
+            "def before_step(self): pass",
+            " has before_step, which takes (), and must take (choices)",
+        ),
+        (
+            "def put(self, key: str, *, value) -> str: pass",
+            " has perform of action 'put', which takes (key, *, value), and must take (arguments)",
+        ),
+        (
+            "def choose(self): return {}",
+            " has propose of action 'put', which takes (), and must take (choices)",
+        ),
+        (
+            "def ready(self, *states, state): return True",
+            " has ready of action 'put', which takes (*states, state), and must take ()",
+        ),
+    ],
+)
+def test_function_of_other_parameters_is_named_with_its_line(
+    module: str, member: str, sentence: str
+) -> None:
+    source = f"{TARGET}{MORE}class Wrong(Chosen):\n    {member}\n"
     Path(f"{module}.py").write_text(source, encoding="ascii")
-    result = powercut("run", f"{module}:WithoutChoices", "--examples", "3", "-n", "1")
+    result = powercut("run", f"{module}:Wrong", "--examples", "3", "-n", "1")
     assert (result.exit_code, result.stdout) == (ExitCode.USAGE, "")
-    line = source.splitlines().index("    def choose(self): return {}") + 1
-    assert f"were given; see {module}.py:{line}, WithoutChoices.choose; it " in result.stderr
+    place = f"{module}.py:{source.count(chr(10))}, Wrong.{member[4 : member.index('(')]}"
+    assert result.stderr == f"Error: {module}:Wrong{sentence}; see {place}\n"
 
 
 def test_violation_whose_statement_is_no_text_is_reported(module: str) -> None:

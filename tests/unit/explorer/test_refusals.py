@@ -186,10 +186,16 @@ def test_a_root_that_is_not_an_absolute_path_is_refused(root: str) -> None:
             fails_in_c_with_an_error_of_its_own,
             "ValueError: IO Error: could not open the database, at .*C library opened the file",
         ),
-        (takes_nothing, "takes_nothing has 0 required parameters; it must take ack, or process"),
-        (takes_three, "takes_three has 3 required parameters"),
-        (awaits, r"awaits is a coroutine function, .* calls asyncio.run\(...\)"),
-        (yields, "yields is a generator function, .* without yield"),
+        (
+            takes_nothing,
+            r"takes_nothing has 0 .* take ack, or process and ack; see .*\.py:\d+, takes_nothing$",
+        ),
+        (takes_three, r"takes_three has 3 required parameters.*refusals.py:\d+, takes_three$"),
+        (
+            awaits,
+            r"awaits is a coroutine function, .* calls asyncio.run\(...\); see .*:\d+, awaits$",
+        ),
+        (yields, r"yields is a generator function, .* without yield.*:\d+, yields$"),
         (awaits_and_yields, "awaits_and_yields is a generator function, .* without yield"),
         (
             starts_a_child,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 
@@ -88,3 +89,22 @@ def test_a_result_that_cannot_be_copied_is_refused(engine: Engine) -> None:
     check = TwoPhases(lambda process: lambda: process, lambda *_: None)
     with pytest.raises(HarnessError, match="recover returned a value that cannot be copied"):
         explore(_replaced, check, "scc", Limits(engine=engine))
+
+
+def test_two_phases_are_made_with_the_type_of_the_result() -> None:
+    check = TwoPhases[dict[str, bytes]](_recovered, _compared)
+    assert not explore(_replaced, check, limits=Limits(engine=Engine.BRUTE)).safe
+
+
+def test_phase_of_other_parameters_is_refused_with_its_line() -> None:
+    takes_two: Any = _whole
+    takes_one: Any = _recovered
+    line = _whole.__code__.co_firstlineno
+    place = f"tests/unit/explorer/test_two_phases.py:{line}, _whole"
+    with pytest.raises(HarnessError) as refused:
+        TwoPhases(takes_two, _compared)
+    assert str(refused.value) == (
+        f"recover of TwoPhases takes (process, known), and must take (process); see {place}"
+    )
+    with pytest.raises(HarnessError, match=r"judge of TwoPhases takes .*must take \(result, known"):
+        TwoPhases(_recovered, takes_one)
