@@ -1,7 +1,8 @@
 """Irreversible actions for real: kills with SIGKILL, and a file of effects outside of the root.
 
 Whatever the moment of a kill: the provider that deduplicates has performed each action once, the
-other one at most once, and an action is DONE or a person is asked.
+other one at most once, and an action is DONE or a person is asked. The records of the turns say
+which of them had effects.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import apsw
 import pytest
 
 from oracles.durable.rows import Rows, read_rows
+from oracles.recording.turn_records import check_turn_records
+from tests.crash_tests.demo_ledger import files_of
 from tests.crash_tests.demo_process import RealProcess
 
 JOBS = 8
@@ -74,6 +77,7 @@ def test_each_action_is_performed_once_or_a_person_is_asked(
 
     assert effects.process(jobs).finish() == (0, "")
 
+    assert check_turn_records(files_of(effects.root)) >= jobs
     counts, rows = effects.check(), effects.rows()
     assert len(rows.activities) == 4 * jobs
     statuses = Counter((row["action"], row["status"]) for row in rows.activities.values())
