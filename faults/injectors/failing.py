@@ -14,7 +14,7 @@ import os
 from faults.call_kind import CallKind
 from faults.fault_plan import FailSync, FaultRule, Refuse, ShortTransfer
 from faults.injectors.rule_injector import RuleInjector
-from sim.disk.cache.operation import FailedSync, Operation, Sync, Write
+from sim.disk.cache.operation import Operation, Sync, Write
 
 
 class RefuseInjector(RuleInjector):
@@ -60,8 +60,7 @@ class FailSyncInjector(RuleInjector):
         struck = self.strikes_operation(operation, number)
         if struck and isinstance(operation, Sync):
             self.fired += 1
-            path, inode, data_only, _, _ = operation
-            return FailedSync(path, inode, data_only, self._policy)
+            return operation.failed(self._policy)
         return operation
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from powercut.explorer.recovery_unit import recovery_unit
 from sim.choices import SeededChoices
-from sim.disk.cache.operation import FailedSync, Operation, Sync, SyncFailure
+from sim.disk.cache.operation import Operation, Sync, SyncFailure
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
 from tests.litmus.body import Calls
@@ -79,7 +79,7 @@ class FailedSyncs:
 
     def before(self, operation: Operation, _number: int) -> Operation:
         if isinstance(operation, Sync):
-            return FailedSync(operation.path, operation.inode, operation.data_only, self._policy)
+            return operation.failed(self._policy)
         return operation
 
     def after(self, _operation: Operation, _number: int) -> None:

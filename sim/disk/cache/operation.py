@@ -183,6 +183,12 @@ class Sync(NamedTuple):
     def apply(self, table: InodeTable) -> None:
         """Change nothing: the page cache has everything already."""
 
+    def failed(self, policy: SyncFailure) -> FailedSync:
+        """Return this barrier as one that fails."""
+        return FailedSync(
+            self.path, self.inode, self.data_only, policy, start=self.start, end=self.end
+        )
+
 
 class SyncFailure(StrEnum):
     """The effect of a failing fsync on the page cache (CuttleFS, ATC'20, table 2)."""
@@ -200,16 +206,19 @@ class SyncFailure(StrEnum):
 
 
 class FailedSync(NamedTuple):
-    """A barrier that made nothing durable.
+    """A barrier that made nothing durable, with the bytes of ``Sync``.
 
-    Under ``SyncFailure.BTRFS`` the page cache loses data as well: ``Disk`` reduces the file to
-    its content on the platter, which depends on the persistence model.
+    Data in other pages is still to be written. Under ``SyncFailure.BTRFS`` the page cache loses
+    data as well: ``Disk`` reduces these pages to their content on the platter, which depends on
+    the persistence model.
     """
 
     path: str
     inode: int
     data_only: bool
     policy: SyncFailure
+    start: int = 0
+    end: int = 0
 
     def apply(self, table: InodeTable) -> None:
         """Change nothing."""

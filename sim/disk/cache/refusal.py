@@ -89,7 +89,7 @@ def _of_content(change: Write | Resize | Allocate, inode: Inode) -> str:
 
 
 def _of_barrier(barrier: Sync | FailedSync) -> str:
-    if isinstance(barrier, FailedSync) or 0 <= barrier.start <= barrier.end:
+    if 0 <= barrier.start <= barrier.end:
         return ""
     return f"there are no bytes from {barrier.start} to {barrier.end}"
 

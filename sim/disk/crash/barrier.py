@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import assert_never
 
 from sim.disk.cache.inode import BLOCK_BYTES
-from sim.disk.cache.operation import Sync
+from sim.disk.cache.operation import FailedSync, Sync
 from sim.disk.crash.micro_operation import (
     Arrival,
     ChangeAttributes,
@@ -169,9 +170,9 @@ def _asked_for(ordering: Ordering, sync: Sync, passing: set[int]) -> int:
         own = micro.number == sync.inode
         match micro:
             case CreateInode() | WriteBlock() | ZeroTail() | FreeBlocks():
-                guaranteed = own and _is_in_its_pages(micro, sync)
+                guaranteed = own and is_in_pages_of(sync, micro)
             case SetSize(grows=grows):
-                asked_for = _is_in_its_pages(micro, sync) or _has_its_data(ordering, index, wanted)
+                asked_for = is_in_pages_of(sync, micro) or _has_its_data(ordering, index, wanted)
                 guaranteed = (own and asked_for) or (everything and not grows)
             case ChangeAttributes():
                 guaranteed = everything or (own and not sync.data_only)
@@ -207,7 +208,14 @@ def _has_its_data(ordering: Ordering, index: int, wanted: int) -> bool:
     return isinstance(data, WriteBlock) and data.operation == size.operation
 
 
-def _is_in_its_pages(micro: MicroOperation, sync: Sync) -> bool:
+def pages_of(sync: Sync | FailedSync) -> tuple[int, int]:
+    """Return the first byte of the pages that a barrier was called for, and the end of the last."""
+    if not sync.end:
+        return 0, sys.maxsize
+    return sync.start // BLOCK_BYTES * BLOCK_BYTES, -(-sync.end // BLOCK_BYTES) * BLOCK_BYTES
+
+
+def is_in_pages_of(sync: Sync | FailedSync, micro: MicroOperation) -> bool:
     """Return whether a barrier on a file covers this piece of it.
 
     A barrier on some of its pages does not cover all pieces.
@@ -223,8 +231,8 @@ def _is_in_its_pages(micro: MicroOperation, sync: Sync) -> bool:
             start, end = micro.size - 1, micro.size
         case _:
             return True
-    first, last = sync.start // BLOCK_BYTES, -(-sync.end // BLOCK_BYTES)
-    return not sync.end or (start < last * BLOCK_BYTES and first * BLOCK_BYTES < end)
+    first, last = pages_of(sync)
+    return not sync.end or (start < last and first < end)
 
 
 def _is_of(micro: LinkName | MoveName, directory: int, model: PersistenceModel) -> bool:

@@ -18,6 +18,7 @@ from sim.disk.cache.operation import (
     Write,
 )
 from sim.disk.crash.barrier import covered
+from sim.disk.crash.failed_barrier import left_by
 from sim.disk.crash.image import Image
 from sim.disk.crash.log_order import LogOrder
 from sim.disk.crash.micro_operation import (
@@ -269,11 +270,11 @@ class Unsynced:
         """Forget the data that the kernel marked clean without having written it."""
         if failed.policy is SyncFailure.LYING:
             return
-        self._keep([micro for micro in self.micros if not _is_forgotten(micro, failed.inode)])
+        self._keep(list(left_by(failed, self.micros)))
         self.allows_more = True
 
     def drop_pages(self, failed: FailedSync, cache: InodeTable) -> None:
-        """Reduce a file in the page cache to its content on the platter, under btrfs.
+        """Reduce pages of a file in the page cache to their content on the platter, under btrfs.
 
         The failed barrier must have been read.
         """
@@ -337,9 +338,3 @@ def _is_content(operation: Operation, sync: Sync) -> TypeGuard[_ContentChange]:
     if not isinstance(operation, Write) or operation.offset != operation.size_before:
         return False
     return sync.start <= operation.offset and operation.offset + len(operation.data) <= sync.end
-
-
-def _is_forgotten(micro: MicroOperation, inode: int) -> bool:
-    if micro.number != inode:
-        return False
-    return isinstance(micro, WriteBlock) or (isinstance(micro, SetSize) and micro.grows)

@@ -12,7 +12,7 @@ from oracles.history import History, Known
 from powercut.explorer.explore import explore
 from powercut.explorer.limits import Engine, Limits
 from powercut.fuzz.memory import settled
-from sim.disk.cache.operation import FailedSync, Operation, Sync, SyncFailure
+from sim.disk.cache.operation import Operation, Sync, SyncFailure
 from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import MODELS
 from sim.disk.disk import Disk
@@ -33,8 +33,7 @@ class LosesBarriers:
     def before(self, operation: Operation, number: int) -> Operation:
         del number
         if isinstance(operation, Sync) and operation.path.endswith(self.ending):
-            path, inode, data_only, _, _ = operation
-            return FailedSync(path, inode, data_only, SyncFailure.LYING)
+            return operation.failed(SyncFailure.LYING)
         return operation
 
     def after(self, operation: Operation, number: int) -> None:

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from sim.disk.cache.operation import FailedSync, Operation, Sync, SyncFailure, Write
+from sim.disk.cache.operation import Operation, Sync, SyncFailure, Write
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
 
@@ -22,7 +22,7 @@ class FailingSyncs:
     def before(self, operation: Operation, number: int) -> Operation:
         if isinstance(operation, Sync) and self.failures:
             self.failures -= 1
-            return FailedSync(operation.path, operation.inode, operation.data_only, self.policy)
+            return operation.failed(self.policy)
         return operation
 
     def after(self, operation: Operation, number: int) -> None:

@@ -18,6 +18,7 @@ from sim.disk.cache.operation import (
     Rename,
     Resize,
     Sync,
+    SyncFailure,
     Unlink,
     Write,
 )
@@ -205,7 +206,7 @@ BAD_FILES = {
     one('["sync","/f",2]'): "line 3: sync has 5 fields, not 2",
     one('["sync","/f",2,0,0,0]'): "line 3: data_only=0 is not of type bool",
     one('["sync","/f",true,false,0,0]'): "line 3: inode=True is not of type int",
-    one('["failed_sync","/f",2,false,"zfs"]'): "policy='zfs' is not of type SyncFailure",
+    one('["failed_sync","/f",2,false,"zfs",0,0]'): "policy='zfs' is not of type SyncFailure",
     one('["write","/f",2,0,"%",0,0]'): "line 3: data='%' is not base64",
 }
 
@@ -252,6 +253,7 @@ IMPOSSIBLE: list[tuple[Operation, str]] = [
     (Resize("", F, -1, 3, 0), "a file cannot have -1 bytes"),
     (Sync("", F, False, 2, 1), "there are no bytes from 2 to 1"),
     (Sync("", F, False, -1, 1), "there are no bytes from -1 to 1"),
+    (Sync("", F, False, 2, 1).failed(SyncFailure.EXT4), "there are no bytes from 2 to 1"),
     (Link("", D, 1, "g", 0), f"inode {D} is a directory"),
     (Link("", F, 1, "f", 0), f"'f' in directory 1 means inode {F}, not 0"),
     (Unlink("", F, 1, "g", 0), f"'g' in directory 1 means inode 0, not {F}"),

@@ -11,7 +11,6 @@ import pytest
 
 from sim.disk.cache.operation import (
     Create,
-    FailedSync,
     Operation,
     Resize,
     Sync,
@@ -201,9 +200,7 @@ class FailsAsExt4(Faulty):
     def before(self, operation: Operation, number: int) -> Operation:
         if isinstance(operation, Sync) and operation.path == self.path and not self.fired:
             self.fired += 1
-            return FailedSync(
-                operation.path, operation.inode, operation.data_only, SyncFailure.EXT4
-            )
+            return operation.failed(SyncFailure.EXT4)
         return operation
 
 
