@@ -17,6 +17,7 @@ from system.recording.executions.execution import Execution
 from system.recording.open_recording import resume_recording
 from system.recording.records.event import EventType
 from system.recording.stores.file_store import FileExecutionStore
+from system.recording.wal.checkpoint import CHECKPOINT, Checkpoint
 from system.recording.wal.recovery import ReadLog
 from system.recovery.root_recovery import RootRecovery
 
@@ -33,6 +34,15 @@ async def complete_records(recovery: RootRecovery) -> None:
     log, orchestrator = recovery.recording_log, recovery.orchestrator
     if log is None:
         return
+    # A turn is committed after a barrier of the log, and segments are removed after one of the
+    # checkpoint, so one of them is there.
+    is_proved = any(agent.history.recorded for agent in recovery.agents())
+    if is_proved and not log.segments and log.checkpoint == Checkpoint():
+        log = log._replace(missing_paths=(*log.missing_paths, CHECKPOINT))
+        log.report.findings.append(
+            f"{CHECKPOINT}: it is missing, or all segments of the log are; turns were recorded, and"
+            " it is not known which packs of records there were"
+        )
     for agent in recovery.agents():
         _complete(recovery, log, agent)
     running = [

@@ -227,27 +227,6 @@ def test_recovery_completes_the_record_of_a_committed_turn() -> None:
     assert room.runtime.report.recording.lost_nothing
 
 
-def test_the_end_of_the_log_is_made_again_from_the_session() -> None:
-    room, ada = opened()
-    room.say(ada, "one")
-    room.say(ada, "two")
-    before = {record.execution_id: record for record in records(room)}
-    room.kill()
-    room.host.files.unlink(f"wal/{SEGMENT}")
-    room.open()
-    after = {record.execution_id: record for record in records(room)}
-    assert set(after) == set(before)
-    for execution_id, record in after.items():
-        assert record.final_response == before[execution_id].final_response
-        assert record.header.envelope_hash == before[execution_id].header.envelope_hash
-        assert types(record) == [*ATTEMPT, "FINAL_RESPONSE"]
-    findings = room.runtime.report.recording.findings
-    assert len(findings) == 2
-    assert all("its record was made again" in finding for finding in findings)
-    room.reopen()
-    assert room.runtime.report.recording.findings == []
-
-
 def test_an_interrupted_turn_is_reported_and_retried() -> None:
     room, ada = opened()
     room.provider.hooks["send"] = asyncio.Event().wait
