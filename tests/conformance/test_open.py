@@ -128,10 +128,13 @@ def test_an_unnamed_file_with_o_excl_and_an_unlinked_one_get_no_name(arm: Arm) -
     exclusive = arm.os.open(arm.top, os.O_TMPFILE | os.O_RDWR | os.O_EXCL)
     unlinked = arm.os.open(put(arm, "a"), os.O_RDWR)
     arm.os.unlink(arm.path("a"))
-    for descriptor in (exclusive, unlinked):
+    was_named = arm.os.open(arm.top, os.O_TMPFILE | os.O_RDWR)
+    arm.os.link(f"/proc/self/fd/{was_named}", arm.path("a"), src_dir_fd=directory)
+    arm.os.unlink(arm.path("a"))
+    for descriptor in (exclusive, unlinked, was_named):
         source = f"/proc/self/fd/{descriptor}"
         fails(errno.ENOENT, arm.os.link, source, arm.path("b"), src_dir_fd=directory)
-    for descriptor in (exclusive, unlinked, directory):
+    for descriptor in (exclusive, unlinked, was_named, directory):
         arm.os.close(descriptor)
 
 

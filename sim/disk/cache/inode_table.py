@@ -30,16 +30,19 @@ class InodeTable:
 
     ``changed`` holds the table's own inodes; only these may be changed. ``key`` is the key
     of ``base`` (``key.py``), or None where keys are not counted. ``path_caches`` are cleared
-    when a directory or a symbolic link gains or loses a name.
+    when a directory or a symbolic link gains or loses a name. ``never_named`` are the inodes that
+    operations made without a name (``O_TMPFILE``) and have not named yet: an inode that has lost
+    its names gets no new one.
     """
 
-    __slots__ = ("base", "changed", "key", "path_caches")
+    __slots__ = ("base", "changed", "key", "never_named", "path_caches")
 
     def __init__(self, base: Inodes, key: int | None = None) -> None:
         self.base = base
         self.key = key
         self.changed: dict[int, Inode] = {}
         self.path_caches: tuple[PathCache, ...] = ()
+        self.never_named: frozenset[int] = frozenset()
 
     def get(self, number: int) -> Inode | None:
         """Return the inode for reading, or None if no inode has this number."""

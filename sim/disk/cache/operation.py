@@ -41,6 +41,8 @@ class Create(NamedTuple):
             holder = table.own(directory)
             table.attach(holder, name, inode)
             holder.mtime_ns = holder.ctime_ns = now_ns
+        else:
+            table.never_named |= {number}
 
 
 class Write(NamedTuple):
@@ -103,6 +105,7 @@ class Link(NamedTuple):
     def apply(self, table: InodeTable) -> None:
         inode, holder = table.own(self.inode), table.own(self.directory)
         table.attach(holder, self.name, inode)
+        table.never_named -= {self.inode}
         inode.ctime_ns = holder.mtime_ns = holder.ctime_ns = self.now_ns
 
 

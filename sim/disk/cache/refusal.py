@@ -39,10 +39,8 @@ def refusal(operation: Operation, table: InodeTable) -> str:
     match operation:
         case Write() | Resize() | Allocate():
             reason = _of_content(operation, inode)
-        case Link(directory=directory, name=name):
-            reason = _of_name(table, directory, name, meaning=0)
-            if inode.is_directory:
-                reason = f"inode {inode.number} is a directory"
+        case Link():
+            reason = _of_link(operation, inode, table)
         case Unlink(directory=directory, name=name):
             reason = _of_name(table, directory, name, meaning=inode.number)
             if inode.entries:
@@ -86,6 +84,14 @@ def _of_content(change: Write | Resize | Allocate, inode: Inode) -> str:
     if change.offset < 0 or not change.data:
         return f"{len(change.data)} bytes at offset {change.offset} are not a write"
     return ""
+
+
+def _of_link(link: Link, inode: Inode, table: InodeTable) -> str:
+    if inode.is_directory:
+        return f"inode {inode.number} is a directory"
+    if not (inode.is_linked or inode.number in table.never_named):
+        return f"inode {inode.number} has lost all its names"
+    return _of_name(table, link.directory, link.name, meaning=0)
 
 
 def _of_barrier(barrier: Sync | FailedSync) -> str:

@@ -288,7 +288,7 @@ class NameCalls(ProcessState):
         if file is None:
             raise os_error(errno.ENOENT, src, dst)
         inode = self._inode(file.number)
-        has_a_name = inode.links or (file.flags.unnamed and not file.flags.exclusive)
-        if follow and not has_a_name:
+        may_be_named = inode.number in self.disk.cache.never_named and not file.flags.exclusive
+        if follow and not (inode.links or may_be_named):
             raise os_error(errno.ENOENT, src, dst)
         return inode

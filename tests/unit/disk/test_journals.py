@@ -275,6 +275,26 @@ def test_a_name_in_a_directory_that_was_removed_is_refused() -> None:
         Disk.from_journal(Journal(SETUP, removed))
 
 
+def test_a_link_to_a_file_that_has_lost_its_names_is_refused() -> None:
+    unlinked: list[Operation] = [Unlink("/f", F, 1, "f", 0), Link("/g", F, 1, "g", 0)]
+    with pytest.raises(HarnessError, match=rf"operation 2 .* inode {F} has lost all its names"):
+        Disk.from_journal(Journal(SETUP, unlinked))
+
+
+def test_a_file_without_a_name_is_linked_and_not_again_after_it_has_lost_the_name() -> None:
+    named: list[Operation] = [
+        Create("/d", 99, FILE, 0, 0, "", D, "", 0),
+        Link("/g", 99, 1, "g", 0),
+        Link("/h", 99, 1, "h", 0),
+    ]
+    disk = Disk.from_journal(Journal(SETUP, named))
+    assert disk.inode(99).links == 2
+    unlinked: list[Operation] = [Unlink("/g", 99, 1, "g", 0), Unlink("/h", 99, 1, "h", 0)]
+    journal = Journal(SETUP, [*named, *unlinked, Link("/g", 99, 1, "g", 0)])
+    with pytest.raises(HarnessError, match=r"operation 6 .* inode 99 has lost all its names"):
+        Disk.from_journal(journal)
+
+
 @pytest.mark.parametrize(("operation", "reason"), IMPOSSIBLE, ids=lambda value: str(value)[:40])
 def test_an_operation_that_cannot_happen_is_refused(operation: Operation, reason: str) -> None:
     journal = Journal(SETUP, [Resize("", F, 3, 3, 0), operation])
