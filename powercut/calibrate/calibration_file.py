@@ -20,7 +20,7 @@ from powercut.calibrate.row import Row
 from powercut.calibrate.signatures import is_call
 from sim.errors import HarnessError
 
-_TEXT: Final = re.compile(r"dir|empty|->.*|=.*|ERR\w+|.\d+(,.\d+)*")
+_TEXT: Final = re.compile(r"(dir|empty|ERR\w+|.\d+(,.\d+)*)( 1[0-7]{3})?|->.*|=.*")
 _GZIP: Final = b"\x1f\x8b"
 _LISTS: Final = ("setup", "ops", "results", "mount_failed", "seen")
 

@@ -22,6 +22,7 @@ _CREATED: Final = {
     "otrunc": (1, _Kind.FILE),
     "link": (2, _Kind.FILE),
     "open": (2, _Kind.FILE),
+    "hlink": (2, _Kind.FILE),
     "mkdir": (1, _Kind.DIRECTORY),
     "symlink": (2, _Kind.SYMLINK),
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from powercut.calibrate.program import DIRECTORY, Outcome, grouped, run_length
+from powercut.calibrate.program import DIRECTORY, Outcome, grouped, run_length, with_mode
 from sim.disk.cache.inode import ROOT, Inode
 from sim.disk.cache.inode_table import InodeTable
 from sim.disk.crash.image import Image
@@ -121,7 +121,7 @@ class OutcomeSearch:
 
     def _files(self, table: InodeTable, outcome: Outcome) -> dict[str, int] | None:
         """Return the inode of each file with contents, or None if the tree is another one."""
-        entries: list[tuple[str, int, str | None]] = []
+        entries: list[tuple[str, int, str]] = []
         waiting = [("", table.own(ROOT))]
         while waiting:
             path, holder = waiting.pop()
@@ -129,13 +129,13 @@ class OutcomeSearch:
                 inode = table.own(number)
                 text = "" if inode.is_file else f"->{inode.link_text}"
                 if inode.is_directory:
+                    text = DIRECTORY
                     waiting.append((f"{path}{name}/", inode))
-                entries.append((path + name, number, None if inode.is_directory else text))
-        tree = grouped(entries)
-        if {path: "" if _is_file(text) else text for path, text in outcome.items()} != tree:
+                entries.append((path + name, number, with_mode(text, inode.mode)))
+        if {path: _without_content(text) for path, text in outcome.items()} != grouped(entries):
             return None
         numbers = {path: number for path, number, _ in entries}
-        return {path: numbers[path] for path, text in tree.items() if not text}
+        return {path: numbers[path] for path, text in outcome.items() if _is_file(text)}
 
     # -- contents --------------------------------------------------------------------------
 
@@ -294,27 +294,36 @@ def _end(micro: MicroOperation) -> int:
 
 
 def _is_file(text: str) -> bool:
-    return text != DIRECTORY and text[0] not in "-="
+    return _without_mode(text) != DIRECTORY and text[0] not in "-="
+
+
+def _without_mode(text: str) -> str:
+    return text.partition(" ")[0]
+
+
+def _without_content(text: str) -> str:
+    return text.removeprefix(_without_mode(text)) if _is_file(text) else text
 
 
 def _content_of(text: str) -> bytes:
     """Return the content of runs, the reverse of ``run_length``."""
-    if text == "empty":
+    runs = _without_mode(text)
+    if runs == "empty":
         return b""
-    parts = (run[0].encode() * int(run[1:]) for run in text.split(","))
+    parts = (run[0].encode() * int(run[1:]) for run in runs.split(","))
     return b"".join(b"\0" * len(part) if part[:1] == b"0" else part for part in parts)
 
 
 def outcome_of(image: Image) -> dict[str, str]:
     """Return the outcome that an image shows."""
-    entries: list[tuple[str, int, str | None]] = []
+    entries: list[tuple[str, int, str]] = []
     for path, inode in image.tree():
         if path == "/":
             continue
-        text: str | None = None
+        text = DIRECTORY
         if inode.is_symlink:
             text = f"->{inode.link_text}"
         elif inode.is_file:
             text = run_length(inode.read(0, inode.size))
-        entries.append((path[1:], inode.number, text))
+        entries.append((path[1:], inode.number, with_mode(text, inode.mode)))
     return grouped(entries)

@@ -10,10 +10,13 @@ relative to the root of the file system; contents are one letter, repeated::
     trunc PATH SIZE             rmdir PATH            falloc PATH OFFSET LEN
     open LABEL PATH FLAGS       hwrite LABEL OFFSET LEN C
     htrunc LABEL SIZE           hfsync LABEL          hfdatasync LABEL      hclose LABEL
+    tmpfile LABEL DIRECTORY     hlink LABEL PATH      chmod PATH MODE       utime PATH SECONDS
     bg WORK ...                 work that the kernel may do by itself; no call of the program
 
 LABEL names a descriptor. FLAGS are letters: c creates, t truncates, a appends, s and d make every
 write synchronous (``O_SYNC``, ``O_DSYNC``). ``otrunc`` opens with ``O_TRUNC`` and writes.
+``tmpfile`` opens a file without a name (``O_TMPFILE``), and ``hlink`` gives the file of a
+descriptor a name.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol, TypeAlias
 
@@ -48,7 +52,9 @@ class FileCalls(Protocol):
     def fdatasync(self, fd: int, /) -> None: ...
     def sync(self) -> None: ...
     def rename(self, src: str, dst: str, /) -> None: ...
-    def link(self, src: str, dst: str, /) -> None: ...
+    def link(self, src: str, dst: str, /, *, src_dir_fd: int | None = ...) -> None: ...
+    def chmod(self, path: str, mode: int, /) -> None: ...
+    def utime(self, path: str, times: tuple[int, int], /) -> None: ...
     def unlink(self, path: str, /) -> None: ...
     def symlink(self, src: str, dst: str, /) -> None: ...
     def mkdir(self, path: str, mode: int = ..., /) -> None: ...
@@ -91,6 +97,10 @@ class Caller:
             "hfsync": lambda label: api.fsync(self._of(label)),
             "hfdatasync": lambda label: api.fdatasync(self._of(label)),
             "hclose": lambda label: api.close(self._descriptors.pop(label, -1)),
+            "tmpfile": self._tmpfile,
+            "hlink": self._hlink,
+            "chmod": lambda path, mode: api.chmod(at(path), mode),
+            "utime": lambda path, seconds: api.utime(at(path), (seconds, seconds)),
             "bg": lambda *_: None,
         }
 
@@ -161,6 +171,17 @@ class Caller:
             flags |= _FLAGS[letter]
         self._descriptors[label] = self._api.open(self._at(path), flags, 0o644)
 
+    def _tmpfile(self, label: str, directory: str) -> None:
+        flags = os.O_TMPFILE | os.O_RDWR
+        self._descriptors[label] = self._api.open(self._at(directory), flags, 0o644)
+
+    def _hlink(self, label: str, path: str) -> None:
+        source = f"/proc/self/fd/{self._of(label)}"
+        # Every CPython follows the link beside a ``dir_fd``.
+        self._with(
+            "", os.O_RDONLY, lambda fd: self._api.link(source, self._at(path), src_dir_fd=fd)
+        )
+
 
 def errno_name(error: OSError) -> str:
     """Name the errno of ``error``, or write out its number if it has no name."""
@@ -176,8 +197,16 @@ def run_length(content: bytes) -> str:
     return ",".join(f"{_symbol(run[0])}{len(run)}" for run in runs) or "empty"
 
 
-def grouped(entries: Iterable[tuple[str, int, str | None]]) -> dict[str, str]:
-    """Return the outcome of ``entries``: path, inode number, text (None for a directory).
+def with_mode(text: str, mode: int) -> str:
+    """Add the permission bits to the text of a file or directory, if ``chmod`` has set them.
+
+    Every mode that a program sets has the sticky bit, which no other file has.
+    """
+    return f"{text} {stat.S_IMODE(mode):o}" if mode & stat.S_ISVTX else text
+
+
+def grouped(entries: Iterable[tuple[str, int, str]]) -> dict[str, str]:
+    """Return the outcome of ``entries``: path, inode number, text.
 
     A further name of an inode is ``=`` and the first of its names.
     """
@@ -185,10 +214,7 @@ def grouped(entries: Iterable[tuple[str, int, str | None]]) -> dict[str, str]:
     outcome: dict[str, str] = {}
     for path, inode, text in sorted(entries, key=lambda entry: entry[0]):
         first = names.setdefault(inode, path)
-        if text is None:
-            outcome[path] = DIRECTORY
-        else:
-            outcome[path] = text if first == path else f"={first}"
+        outcome[path] = text if first == path else f"={first}"
     return outcome
 
 

@@ -8,7 +8,7 @@ file system.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import cycle
+from itertools import count, cycle
 from typing import Final, TypeVar
 
 from powercut.calibrate.names import Names
@@ -30,6 +30,9 @@ _MOST_DESCRIPTORS: Final = 2
 _OFFSETS: Final = (0, 0, 0, 1, 100, 510, 2000, 4094, 4096, 4096, 6000, 8192, 12288)
 _LENGTHS: Final = (1, 13, 100, 512, 1000, 2500, 4096, 4096, 5000, 8192, 12288)
 _SIZES: Final = (0, 0, 1, 10, 100, 512, 2509, 4095, 4096, 5000, 8192, 9000, 12288)
+
+# With the sticky bit: an outcome shows only modes that have it.
+_MODES: Final = (0o1755, 0o1700, 0o1770)
 
 _SETUP_DIRECTORIES: Final = {"d": 60, "e": 60, "d/s": 15}
 _SETUP_FILES: Final = {"f": 55, "g": 55, "d/f": 55}
@@ -57,6 +60,7 @@ class _Draft:
         self._calls: list[Call] = []
         self._labels: list[str] = []
         self._letters: Iterator[str] = cycle("BCDEFGHIJKLMNOPQRTUVWXYZ")
+        self._seconds = count(1)
         self._weights: Mapping[Callable[[], Call | None], int] = {
             self._creat: 4,
             self._write: 14,
@@ -76,7 +80,11 @@ class _Draft:
             self._mkdir: 5,
             self._rmdir: 2,
             self._open: 6,
-            self._descriptor_call: 10,
+            self._tmpfile: 3,
+            self._descriptor_call: 12,
+            self._chmod: 3,
+            self._utime: 2,
+            self._fdatasync_directory: 1,
         }
 
     def program(self) -> Program:
@@ -166,6 +174,9 @@ class _Draft:
     def _fdatasync(self) -> Call | None:
         return ["fdatasync", self._a_file()] if self._names.files() else None
 
+    def _fdatasync_directory(self) -> Call:
+        return ["fdatasync", self._pick(["", *self._names.directories()])]
+
     def _fsync_directory(self) -> Call:
         return ["fsync", self._pick(["", *self._names.directories()])]
 
@@ -217,15 +228,32 @@ class _Draft:
         self._labels.append(f"h{len(self._labels) + 1}")
         return ["open", self._labels[-1], path, flags + self._pick(("", "", "", "d", "s"))]
 
+    def _tmpfile(self) -> Call | None:
+        if len(self._labels) == _MOST_DESCRIPTORS:
+            return None
+        self._labels.append(f"h{len(self._labels) + 1}")
+        return ["tmpfile", self._labels[-1], self._pick(["", *self._names.directories()])]
+
+    def _chmod(self) -> Call | None:
+        names = self._names.files() + self._names.directories()
+        return ["chmod", self._pick(names), self._pick(_MODES)] if names else None
+
+    def _utime(self) -> Call | None:
+        names = self._names.files() + self._names.directories()
+        return ["utime", self._pick(names), next(self._seconds)] if names else None
+
     def _descriptor_call(self) -> Call | None:
         if not self._labels:
             return None
         label = self._pick(self._labels)
-        match self._pick(("hwrite", "hwrite", "htrunc", "hfsync", "hfdatasync")):
+        match self._pick(("hwrite", "hwrite", "htrunc", "hfsync", "hfdatasync", "hlink")):
             case "hwrite":
                 return ["hwrite", label, self._offset(), self._length(), next(self._letters)]
             case "htrunc":
                 return ["htrunc", label, self._pick(_SIZES)]
+            case "hlink":
+                free = self._names.free(FILES)
+                return ["hlink", label, self._pick(free)] if free else None
             case sync:
                 return [sync, label]
 

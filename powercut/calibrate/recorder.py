@@ -58,6 +58,8 @@ class _RealCalls:
     symlink = staticmethod(os.symlink)
     mkdir = staticmethod(os.mkdir)
     rmdir = staticmethod(os.rmdir)
+    chmod = staticmethod(os.chmod)
+    utime = staticmethod(os.utime)
 
     def __init__(self, root: str) -> None:
         self._root = root

@@ -35,6 +35,10 @@ _SIGNATURES: Final = {
     "hfsync": ("path",),
     "hfdatasync": ("path",),
     "hclose": ("path",),
+    "tmpfile": ("path", "path"),
+    "hlink": ("path", "path"),
+    "chmod": ("path", "bytes"),
+    "utime": ("path", "bytes"),
 }
 """Labels of descriptors are checked as paths are."""
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
-from powercut.calibrate.program import errno_name, grouped, run_length
+from powercut.calibrate.program import DIRECTORY, errno_name, grouped, run_length, with_mode
 
 HELPER_FILE: Final = "nudge"
 """A file of the recorder: an fsync of it makes the kernel commit."""
@@ -19,20 +19,20 @@ def outcome_of(root: str) -> dict[str, str]:
     return grouped(_entries(root, ""))
 
 
-def _entries(root: str, folder: str) -> Iterator[tuple[str, int, str | None]]:
+def _entries(root: str, folder: str) -> Iterator[tuple[str, int, str]]:
     with os.scandir(f"{root}/{folder}") as scan:
         for entry in scan:
             path = f"{folder}/{entry.name}" if folder else entry.name
             if path in _NOT_OF_THE_PROGRAM:
                 continue
-            inode = entry.stat(follow_symlinks=False).st_ino
+            status = entry.stat(follow_symlinks=False)
             if entry.is_symlink():
-                yield path, inode, f"->{os.readlink(entry.path)}"
+                yield path, status.st_ino, f"->{os.readlink(entry.path)}"
             elif entry.is_dir(follow_symlinks=False):
-                yield path, inode, None
+                yield path, status.st_ino, with_mode(DIRECTORY, status.st_mode)
                 yield from _entries(root, path)
             else:
-                yield path, inode, _text(entry.path)
+                yield path, status.st_ino, with_mode(_text(entry.path), status.st_mode)
 
 
 def _text(path: str) -> str:

@@ -58,6 +58,16 @@ def test_full_disk_is_one_sentence_with_the_number_of_rows() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "text", ["dir", "dir 1700", "empty 1755", "a10,05 1770", "->f", "=f", "ERREIO"]
+)
+def test_texts_of_outcomes(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(changed(seen=[{"k": 1, "out": {"g": text}, "n": 1, "how": []}]))
+    (row,) = read_rows(path)
+    assert row["seen"][0]["out"] == {"g": text}
+
+
 def test_compressed_rows_are_read_whatever_the_name_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "rows"
     path.write_bytes(gzip.compress(changed().encode()))

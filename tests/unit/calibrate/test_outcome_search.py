@@ -8,7 +8,7 @@ import pytest
 
 from powercut.calibrate.judgement import JudgedOutcome, Simulated
 from powercut.calibrate.program import Outcome
-from sim.disk.crash.persistence import EXT4
+from sim.disk.crash.persistence import BTRFS, EXT4, PersistenceModel
 
 CALLS: Final = (
     ("trunc", "f", 5000),
@@ -34,3 +34,31 @@ def test_a_later_file_refutes_the_first_decision_on_another(first: str, second: 
 def test_the_decisions_on_two_files_fit_together(first: str, second: str) -> None:
     assert _allows(first, second, {"f": "a100,08092,B100", "g": "empty"})
     assert not _allows(first, second, {"f": "a100,08092,B100", "g": "a100"})
+
+
+ATTRIBUTES: Final = (
+    ("mkdir", "d"),
+    ("chmod", "d", 0o1700),
+    ("chmod", "f", 0o1755),
+    ("fdatasync", "f"),
+    ("fsync", "g"),
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "outcome", "allowed"),
+    [
+        (EXT4, {"d": "dir 1700", "f": "a100 1755", "g": "a100"}, True),
+        (EXT4, {"d": "dir 1700", "f": "a100", "g": "a100"}, True),
+        (EXT4, {"d": "dir", "f": "a100 1755", "g": "a100"}, False),
+        (EXT4, {"d": "dir 1700", "f": "a100 1700", "g": "a100"}, False),
+        (BTRFS, {"f": "a100 1755", "g": "a100"}, True),
+        (BTRFS, {"d": "dir", "f": "a100 1755", "g": "a100"}, True),
+    ],
+)  # fmt: skip
+def test_permission_bits_that_chmod_has_set_belong_to_the_outcome(
+    model: PersistenceModel, outcome: Outcome, allowed: bool
+) -> None:
+    setup = [("write", "f", 0, 100, "a"), ("write", "g", 0, 100, "a")]
+    program = Simulated(setup, ATTRIBUTES)
+    assert program.allows(model, JudgedOutcome(len(ATTRIBUTES), outcome)) == allowed

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from powercut.calibrate.program import Call, Caller, grouped, run_length
+from powercut.calibrate.program import Call, Caller, grouped, run_length, with_mode
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
 
@@ -35,6 +35,11 @@ PROGRAM: list[Call] = [
     ["mkdir", "s"],
     ["rmdir", "s"],
     ["unlink", "h"],
+    ["tmpfile", "h2", "d"],
+    ["hwrite", "h2", 0, 1, "T"],
+    ["hlink", "h2", "t"],
+    ["chmod", "t", 0o1700],
+    ["utime", "t", 5],
 ]
 REFUSED: list[tuple[Call, str]] = [
     (["mkdir", "d"], "EEXIST"),
@@ -43,6 +48,10 @@ REFUSED: list[tuple[Call, str]] = [
     (["rmdir", "d"], "ENOTEMPTY"),
     (["hwrite", "h9", 0, 1, "Z"], "EBADF"),
     (["hclose", "h1"], "EBADF"),
+    (["hlink", "h1", "u"], "ENOENT"),
+    (["tmpfile", "h3", "f"], "ENOTDIR"),
+    (["chmod", "no", 0o1700], "ENOENT"),
+    (["utime", "no", 5], "ENOENT"),
 ]
 OUTCOME = {
     "d": "dir",
@@ -51,18 +60,21 @@ OUTCOME = {
     "f": "=e",
     "i": "E2",
     "l": "->f",
+    "t": "T1 1700",
 }
 
 
-def _entry(api: object, root: str, path: str) -> tuple[str, int, str | None]:
+def _entry(api: object, root: str, path: str) -> tuple[str, int, str]:
     assert api is os or isinstance(api, Process)
     full = f"{root}/{path}"
     status = api.lstat(full)
     if api is not os:
         assert isinstance(api, Process)
         with api.open_file(full, "rb") as file:
-            return path, status.st_ino, run_length(file.read())
-    return path, status.st_ino, run_length(Path(full).read_bytes())
+            text = run_length(file.read())
+    else:
+        text = run_length(Path(full).read_bytes())
+    return path, status.st_ino, with_mode(text, status.st_mode)
 
 
 def test_program_has_the_same_results_on_a_directory_and_on_a_simulated_disk(
@@ -75,7 +87,7 @@ def test_program_has_the_same_results_on_a_directory_and_on_a_simulated_disk(
     files = [path for path, text in OUTCOME.items() if text not in {"dir", "->f"}]
     for api, root in ((os, str(tmp_path)), (process, "")):
         entries = [_entry(api, root, path) for path in files]
-        assert grouped([*entries, ("d", -1, None), ("l", -2, "->f")]) == OUTCOME
+        assert grouped([*entries, ("d", -1, "dir"), ("l", -2, "->f")]) == OUTCOME
 
 
 def test_call_that_does_not_exist_is_refused() -> None:

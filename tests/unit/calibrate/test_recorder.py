@@ -82,7 +82,7 @@ def test_attached_image_is_listed_until_it_is_detached() -> None:
 
 
 @needs("ext4")
-def test_outcome_has_directories_links_and_contents(ext4: Recorder) -> None:
+def test_outcome_has_directories_links_contents_and_permission_bits(ext4: Recorder) -> None:
     calls: list[Call] = [
         ["mkdir", "d"],
         ["write", "d/f", 1, 2, "B"],
@@ -90,11 +90,25 @@ def test_outcome_has_directories_links_and_contents(ext4: Recorder) -> None:
         ["symlink", "f", "l"],
         ["creat", "h"],
         ["rename", "no", "f"],
+        ["chmod", "d", 0o1700],
+        ["chmod", "h", 0o1755],
+        ["utime", "h", 1],
+        ["tmpfile", "h1", "d"],
+        ["hlink", "h1", "t"],
         ["sync"],
     ]
     row = ext4.record(Program((), tuple(calls)), 1)
-    assert row["results"] == [None, None, None, None, None, "ENOENT", None]
-    assert outcomes(row, 7) == [{"d": "dir", "d/f": "01,B2", "g": "=d/f", "h": "empty", "l": "->f"}]
+    assert row["results"] == [*[None] * 5, "ENOENT", *[None] * 6]
+    assert outcomes(row, 12) == [
+        {
+            "d": "dir 1700",
+            "d/f": "01,B2",
+            "g": "=d/f",
+            "h": "empty 1755",
+            "l": "->f",
+            "t": "empty",
+        }
+    ]
 
 
 @needs("ext4")
