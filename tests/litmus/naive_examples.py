@@ -221,6 +221,10 @@ EXAMPLES: Final[tuple[Program, ...]] = (
     [("write", "f", "B1", 8192), ("write", "f", "C1", 4096), ("write_synced", "f", "A1", 4096)],
     [("write", "f", "B1", 8192), ("write", "f", "C1", 4096), ("truncate", "f", 1),
      ("write", "f", "B1", 8192), ("write", "f", "C1", 4096)],
+    # A file loses a name for the second time, which it got back by itself: no name for a time.
+    [("link", "f", "g"), ("create", "h"), ("rename", "h", "f"), ("fsync", "f"),
+     ("rename", "f", "h"), ("link", "g", "f"), ("unlink", "f"), ("create", "f"),
+     ("unlink", "f"), ("fsync", "g")],
     # A file that moved away does not return.
     [("rename", "f", "g"), ("link", "d/f", "f"), ("rename", "g", "f")],
     [("rename", "f", "d/f"), ("rename", "d/f", "f"), ("rename", "f", "g"),

@@ -205,6 +205,8 @@ _RECOVERIES = st.lists(_WHOLE, min_size=1, max_size=2)
 @given(program=_EXPLORED)
 # On btrfs, fsync of g makes its name durable, and not the earlier removal of f.
 @example(program=[("unlink", "f"), ("write", "g", "A1", 0), ("fsync", "g")])
+# On btrfs, fsync of e makes a disk possible that was not: e beside x, through which e has passed.
+@example(program=[("mkdir", "x"), ("rename", "d", "x"), ("rename", "x", "e"), ("fsync", "e")])
 def test_explore_checks_every_crash_at_every_moment(
     model: PersistenceModel, program: Program
 ) -> None:
