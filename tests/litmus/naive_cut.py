@@ -363,10 +363,16 @@ def _has_unsynced_name(inode: int, entry: Entry, unsynced: list[Piece]) -> bool:
 def _durable_name(
     inode: int, entry: Entry, platter: Platter, unsynced: list[Piece]
 ) -> Entry | None:
-    """Return the durable name from which unsynced renames led to ``entry``; None without one."""
+    """Return the durable name from which unsynced renames led to ``entry``.
+
+    None without one, or if the inode has got it again.
+    """
     for piece in reversed(unsynced):
         if isinstance(piece, Name) and piece.inode == inode and piece.gives == entry:
             if piece.moved_from is None:
                 return None
             entry = piece.moved_from
-    return entry if has_name(platter, entry, inode) else None
+    own = (piece for piece in unsynced if isinstance(piece, Name) and piece.inode == inode)
+    gives = [piece.gives == entry for piece in own if entry in (piece.gives, piece.takes)]
+    is_given_back = gives and gives[-1]
+    return entry if has_name(platter, entry, inode) and not is_given_back else None

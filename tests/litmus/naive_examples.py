@@ -221,6 +221,10 @@ EXAMPLES: Final[tuple[Program, ...]] = (
     [("write", "f", "B1", 8192), ("write", "f", "C1", 4096), ("write_synced", "f", "A1", 4096)],
     [("write", "f", "B1", 8192), ("write", "f", "C1", 4096), ("truncate", "f", 1),
      ("write", "f", "B1", 8192), ("write", "f", "C1", 4096)],
+    # A durable name that a link has given back is not removed by further renames.
+    [("rename", "f", "d/f"), ("link", "d/f", "f"), ("rename", "d/f", "d/g")],
+    [("rename", "f", "d/f"), ("link", "d/f", "f"), ("rename", "d/f", "d/g"), ("fsync", "f")],
+    [("rename", "f", "g"), ("link", "g", "f"), ("unlink", "g"), ("fsync", "d")],
     # A file loses a name for the second time, which it got back by itself: no name for a time.
     [("link", "f", "g"), ("create", "h"), ("rename", "h", "f"), ("fsync", "f"),
      ("rename", "f", "h"), ("link", "g", "f"), ("unlink", "f"), ("create", "f"),

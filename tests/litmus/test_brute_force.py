@@ -63,6 +63,18 @@ def test_all_states_are_those_of_a_naive_enumeration(
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
 @given(program=PROGRAMS)
+@_with_examples
+def test_a_power_cut_without_losses_leaves_the_page_cache(
+    model: PersistenceModel, program: Program
+) -> None:
+    disk = Disk(SETUP, model)
+    run(program, Process(disk))
+    survived = disk.power_cut(SurvivorSet())
+    assert tree_of(survived) == tree_of(disk.unmounted())
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
+@given(program=PROGRAMS)
 @example(program=[("append", "f", "B1"), ("truncate", "f", 1), ("write", "f", "C3", 0)])
 @example(program=[("append", "f", "B1"), ("write", "f", "C3", 4095), ("fdatasync", "f")])
 @example(program=[("append", "f", "B1"), ("fsync", "d/f"), ("append", "d/f", "C2"), ("fsync", "")])

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.crash.micro_operation import (
+    Arrival,
     ChangeAttributes,
     Content,
     CreateInode,
@@ -182,8 +183,12 @@ class Ordering:
         return (unlink.operation, unlink.number) in self._linked
 
     def durable_name(self, number: int, name: Name) -> Name | None:
-        """Return the durable name that an inode left by unsynced renames to ``name``."""
-        return self._durable_names.get((number, name))
+        """Return the durable name that an inode left by unsynced renames to ``name``, and lacks."""
+        durable = self._durable_names.get((number, name))
+        for micro in reversed(self.micros if durable else ()):
+            if micro.number == number and durable in (names := names_of(micro)):
+                return None if isinstance(micro, Arrival) and names[-1] == durable else durable
+        return durable
 
     def has_moved(self, number: int, name: Name) -> bool:
         """Return whether unsynced renames moved an inode away from its durable name ``name``."""
