@@ -1,7 +1,8 @@
 """The whole runtime: a small team of agents, crashed everywhere, recovered and fully checked.
 
-The workload runs once, without a shadow. An observation is an operator's call that began or
-returned, a request to a provider, or a provider's answer.
+With the recording, a team has too many states (docs/explanation/exhaustive.md), so the recorded
+workload has one agent with one turn. A workload runs once, without a shadow. An observation is an
+operator's call that began or returned, a request to a provider, or a provider's answer.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from crash_tests.workloads.log_units import log_units
 from crash_tests.workloads.observations import Observer, replay_observations
 from crash_tests.workloads.workload import Run, Workload
 from oracles.history import History, Known
+from oracles.recording.turn_records import check_turn_records
 from oracles.runtime.root_snapshot import SnapshotReader
 from oracles.runtime.shadow_runtime import ShadowRuntime
 from oracles.runtime.shadow_turns import ShadowTurns
+from oracles.violation import FalseAlarm
 from powercut.explorer.limits import Limits
 from powercut.explorer.two_phases import TwoPhases
 from sim.disk.calls.process import Process
@@ -44,6 +47,7 @@ _SCRIPT: Final[JsonObject] = {
     ]
 }
 """Ada spawns Bob and writes to the operator; Bob asks her what to do, and does it."""
+_ONE_TURN: Final[JsonObject] = {"do": [["send_message", {"to": "USER", "payload": "it is done"}]]}
 
 
 def _shadow_of(known: Known, reader: SnapshotReader) -> ShadowRuntime:
@@ -72,24 +76,30 @@ class _ObservedTurns(ShadowTurns):
 
 
 class _Team:
-    """The operator of one lifetime; ``observer`` takes its observations."""
+    """The operator of one lifetime; ``observer`` takes its observations.
 
-    def __init__(self, loop: SimulatedLoop, runtime: Runtime, observer: Observer) -> None:
+    Ada gets ``script``, in which she writes to the operator once.
+    """
+
+    def __init__(
+        self, loop: SimulatedLoop, runtime: Runtime, observer: Observer, script: JsonObject
+    ) -> None:
         self._loop = loop
         self._runtime = runtime
         self._observer = observer
+        self._script = script
 
     def work(self) -> None:
         """Create Ada, send her a script, acknowledge her message, terminate her."""
-        runtime, observer = self._runtime, self._observer
+        runtime, observer, script = self._runtime, self._observer, self._script
         self._call(self._started())
         observer.attempt(
             lambda shadow, _: shadow.operator.creates.begin("ada", "Ada", "lead", "bare", "")
         )
         ada = self._call(runtime.create_agent("Ada", "lead", "bare", request_id="ada"))
         observer.acknowledge(lambda shadow, _: shadow.operator.acknowledge_create("ada", ada))
-        observer.attempt(lambda shadow, _: shadow.operator.sends.begin(_MESSAGE, ada, _SCRIPT))
-        self._call(runtime.send(ada, _SCRIPT, _MESSAGE))
+        observer.attempt(lambda shadow, _: shadow.operator.sends.begin(_MESSAGE, ada, script))
+        self._call(runtime.send(ada, script, _MESSAGE))
         observer.acknowledge(lambda shadow, _: shadow.operator.sends.acknowledge(_MESSAGE))
         self._call(runtime.idle())
         view = runtime.view()
@@ -114,14 +124,13 @@ class _Team:
         return result
 
 
-def _work(framing: Framing) -> Run:
+def _work(options: Options, script: JsonObject) -> Run:
     def work(process: Process, ack: History) -> None:
         observer = Observer(ack)
         providers = WatchedProviders(_ObservedTurns(observer))
         with Lifetime(process) as (host, loop):
-            options = Options(framing=framing, recording=None)
             recover = Runtime.recover(host, providers.by_name, options)
-            _Team(loop, loop.run_until_complete(recover), observer).work()
+            _Team(loop, loop.run_until_complete(recover), observer, script).work()
         providers.check()
 
     return work
@@ -134,12 +143,11 @@ class _Recovered(NamedTuple):
     view: RuntimeView
 
 
-def _check(framing: Framing) -> TwoPhases[_Recovered]:
+def _check(options: Options) -> TwoPhases[_Recovered]:
     reader = SnapshotReader()
-    options = Options(framing=framing, recording=None)
     # With a pending entry the bytes after the last line have no effect, so most states of a log
     # give the same result.
-    units = log_units if framing is Framing.PENDING else nullcontext
+    units = log_units if options.framing is Framing.PENDING else nullcontext
 
     def recover(process: Process) -> _Recovered:
         providers = WatchedProviders(ShadowTurns()).by_name
@@ -147,6 +155,9 @@ def _check(framing: Framing) -> TwoPhases[_Recovered]:
             runtime = loop.run_until_complete(Runtime.recover(host, providers, options))
             loop.raise_unhandled()
         check_report(runtime.report)
+        log = runtime.report.recording
+        if log is not None and not log.lost_nothing:
+            raise FalseAlarm("recovery reports damage that no crash can do", report=log)
         files = {path[1:]: content for path, content in process.disk.files().items()}
         return _Recovered(files, runtime.view())
 
@@ -155,18 +166,27 @@ def _check(framing: Framing) -> TwoPhases[_Recovered]:
         snapshot = shadow.read(found.files)
         shadow.settle(snapshot)
         shadow.check_view(found.view, snapshot, idle=True)
+        if options.recording is not None:
+            check_turn_records(found.files)
 
     return TwoPhases(recover, judge)
 
 
 def _team(framing: Framing) -> Workload:
+    options = Options(framing=framing, recording=None)
     return Workload(
         f"a team of agents with framing {framing.value}: create, send, spawn, complete; recover",
-        _work(framing),
-        _check(framing),
+        _work(options, _SCRIPT),
+        _check(options),
         _LIMITS,
     )
 
 
 runtime = _team(Framing.FRAMED)
 runtime_pending = _team(Framing.PENDING)
+runtime_recorded = Workload(
+    "an agent with one turn, which is recorded: create, send, answer, terminate; recover",
+    _work(Options(), _ONE_TURN),
+    _check(Options()),
+    _LIMITS,
+)

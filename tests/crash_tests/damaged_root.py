@@ -4,7 +4,8 @@ Ada has spawned Dan, Eve and Finn. A later turn has spawned Bob, of which no fil
 Cleo, of which only the record exists; her last turn was interrupted. Eve and Finn have
 completed, and their results were not dispatched. The record of Dan is missing. The log of Gus
 is damaged in the middle, and the log of Jan has a gap. Hal, Ida and Kai have pending entries:
-one to replay, one stale, one torn. One session has no agent.
+one to replay, one stale, one torn. One session has no agent. The last two turns of Ada were
+recorded, and the log of the recording has their executions without a response.
 """
 
 from __future__ import annotations
@@ -14,12 +15,17 @@ from functools import cache
 from typing import Final
 
 from crash_tests.rig.host import simulated_host
+from crash_tests.targets.recording_values import following, payload
 from oracles.runtime.shadow_runtime import ShadowRuntime
 from sim.choices import PlainChoices
 from sim.disk.crash.image import Image
 from sim.world import World
 from system.agents import event
-from system.ports import Host, Json, JsonObject
+from system.ports import Host, Json, JsonObject, SideEffectClass
+from system.recording.executions.execution import Execution
+from system.recording.open_recording import open_recording
+from system.recording.records.envelope_hash import FrozenEnvelope
+from system.recording.records.event import EventType
 from system.runtime import Runtime
 from system.sessions.session import SessionRecord, SessionState, encode_record
 from system.storage.framing import pending_path
@@ -46,6 +52,9 @@ ROOTS: Final = ("Ada", "Gus", "Hal", "Ida", "Jan", "Kai")
 DAMAGED: Final = ("Gus", "Jan")
 
 ADA, DAN, EVE = AGENT["Ada"], AGENT["Dan"], AGENT["Eve"]
+EXECUTION: Final = {"second turn": f"exec-{2:016x}", "lost turn": f"exec-{3:016x}"}
+ENTRIES_AT_START: Final = 4
+"""The start of an execution, and the events up to the call of the provider."""
 
 
 def spawn(name: str) -> JsonObject:
@@ -75,6 +84,13 @@ def created(name: str) -> Events:
     return lines
 
 
+def recorded(turn_id: str, *presented: str) -> tuple[str, JsonObject]:
+    """Return the start of a turn with its execution."""
+    name, data = started(turn_id, *presented)
+    entry = ENTRIES_AT_START * (1 + list(EXECUTION).index(turn_id))
+    return name, {**data, "execution_id": EXECUTION[turn_id], "execution_entry": entry}
+
+
 def of_ada() -> Events:
     children: list[Json] = [spawn("Dan"), spawn("Eve"), spawn("Finn")]
     spawned: list[Json] = [spawn("Bob"), spawn("Cleo")]
@@ -89,14 +105,14 @@ def of_ada() -> Events:
         started("first turn", "one"),
         completed("first turn", "one", spawned=children),
         enqueued("two", "USER", ADA, payload=2),
-        started("second turn", "two"),
+        recorded("second turn", "two"),
         completed(
             "second turn", "two", spawned=spawned, outbox=outbox,
             controls=[{"control_id": "gate of Dan", "target": DAN, "op": "gate"}],
             subscribed=[{"subscription_id": "end of Eve", "target": EVE}],
         ),
         enqueued("three", "USER", ADA, payload=3),
-        started("lost turn", "three"),
+        recorded("lost turn", "three"),
     ]  # fmt: skip
 
 
@@ -200,8 +216,22 @@ def damaged_root() -> Image:
 
 
 async def made(host: Host) -> None:
-    """Create an empty root."""
+    """Create a root without agents, with the executions of Ada in the log of its recording."""
     await (await Runtime.recover(host, {})).close()
+    recording, _ = await open_recording(host)
+    for turn_id, execution_id in EXECUTION.items():
+        metadata: JsonObject = {"turn_id": turn_id, "session_id": SESSION["Ada"]}
+        types, events = list[str](), list[tuple[EventType, object]]()
+        for number in range(1, ENTRIES_AT_START):
+            event_type = following(types)
+            types.append(event_type)
+            events.append((event_type, payload(event_type, number, "success")))
+        envelope = FrozenEnvelope.of({"agent": "Ada", "routingMetadata": metadata})
+        execution = Execution.new(
+            host.clock, execution_id, envelope, SideEffectClass.REVERSIBLE, events=events
+        )
+        recording.begin(execution, at_once=True)
+    recording.log.close()
 
 
 def shadow() -> ShadowRuntime:
@@ -210,8 +240,8 @@ def shadow() -> ShadowRuntime:
     for name in ROOTS:
         oracle.operator.creates.begin(name, name, "", "scripted", "")
         oracle.operator.acknowledge_create(name, AGENT[name])
-    for key, (agent_id, payload) in SENT.items():
-        oracle.operator.sends.begin(key, agent_id, payload)
+    for key, (agent_id, sent) in SENT.items():
+        oracle.operator.sends.begin(key, agent_id, sent)
         oracle.operator.sends.acknowledge(key)
     for name in DAMAGED:
         oracle.excuse(SESSION[name])

@@ -20,6 +20,9 @@ from crash_tests.rig.host import simulated_host
 from crash_tests.rig.watched_host import watched as watched_host
 from faults.crash_counter import CrashCounter
 from faults.crash_point import CrashKind, Phase
+from oracles.recording.pack_reader import read_pack
+from oracles.recording.record_reader import ObservedRecord
+from oracles.recording.turn_records import check_turn_records
 from oracles.runtime.shadow_runtime import check_idempotent
 from oracles.violation import Violation
 from powercut.fuzz.coverage import Coverage, Site
@@ -36,12 +39,14 @@ from system.providers.scripted import ScriptedProvider
 from system.recovery.recovery import PASSES
 from system.runtime import Options, Runtime
 from system.storage.framing import Framing
-from tests.crash_tests.damaged_root import damaged_root, shadow
+from tests.crash_tests.damaged_root import DAMAGED, EXECUTION, SESSION, damaged_root, shadow
 
 PASS_NAMES: Final = tuple(recover.__name__ for recover in PASSES)
 MOST_STATES: Final = 12
 NESTED_EVERY: Final = 24
 """Operations per recovery that is crashed again, at every operation of its own."""
+
+RECORDING: Final = ("wal/", "records/", "snapshots/", "checkpoint")
 
 _WHEN: Final = frozenset(("timestamp", "downtime_ns"))
 
@@ -66,7 +71,7 @@ def recover(image: Image, framing: Framing, *, watched: bool = False) -> Recover
     """Boot an image and recover it; check the result by the oracle's laws."""
     world = World(simulated_host, PlainChoices(), image=image)
     host, sites = world.boot(), list[Site]()
-    options = Options(framing=framing, recording=None)
+    options = Options(framing=framing)
     recovery = Runtime.recover(host, {"scripted": ScriptedProvider()}, options)
     if watched:
         recovery.close()
@@ -84,6 +89,9 @@ def recover(image: Image, framing: Framing, *, watched: bool = False) -> Recover
     seen = oracle.read(files)
     oracle.settle(seen)
     oracle.check_view(view, seen, idle=True)
+    records = check_turn_records(files, [SESSION[name] for name in DAMAGED])
+    if records != len(EXECUTION):
+        raise NotTheSame("a recovery has lost a record", found=records)
     user = tuple(message.message_id for message in view.user)
     return Recovered(files, view.agents, user, left, disk, tuple(sites))
 
@@ -91,15 +99,21 @@ def recover(image: Image, framing: Framing, *, watched: bool = False) -> Recover
 def same(recovered: Recovered) -> dict[str, object]:
     """Return the part of a result that a crash in the recovery must not change."""
     files: dict[str, object] = dict(recovered.files)
+    records = dict[str, ObservedRecord]()
     del files["runtime.lock"]
     for path, content in recovered.files.items():
+        if path.startswith(RECORDING):
+            # A crashed recovery leaves packs of other numbers.
+            del files[path]
+        if path.startswith("records/"):
+            records |= read_pack(path, content)
         if path.endswith("events.jsonl"):
             files[path] = [_without_time(json.loads(line)) for line in content.splitlines()]
     aside = [content for path, content in recovered.files.items() if ".quarantine." in path]
     if len(set(aside)) < len(aside):
         raise NotTheSame("the same bytes were quarantined twice", aside=aside)
     agents = {agent.agent_id: agent for agent in recovered.agents}
-    return {**files, "agents": agents, "user": recovered.user}
+    return {**files, "agents": agents, "user": recovered.user, "records": records}
 
 
 def _without_time(line: Any) -> Any:
@@ -149,7 +163,7 @@ class Crashes:
         world = World(simulated_host, PlainChoices(), image=damaged_root())
         host, disk = world.boot(), world.disk
         disk.interposer = counter = CrashCounter(disk, number, phase)
-        options = Options(framing=self.framing, recording=None)
+        options = Options(framing=self.framing)
         with suppress(SimulatedCrash, PowerOff):
             world.loop.run_until_complete(
                 Runtime.recover(host, {"scripted": ScriptedProvider()}, options)

@@ -6,9 +6,10 @@ import gc
 
 import pytest
 
-from crash_tests.workloads.runtime import runtime, runtime_pending
+from crash_tests.workloads.runtime import runtime, runtime_pending, runtime_recorded
 from crash_tests.workloads.workload import Workload
 from oracles.history import History, Known
+from oracles.recording.turn_records import check_turn_records
 from powercut.explorer.explore import explore
 from powercut.explorer.limits import Engine, Limits
 from powercut.fuzz.memory import settled
@@ -19,8 +20,13 @@ from sim.disk.disk import Disk
 
 SMALL = Limits(states_per_point=4, samples=2, engine=Engine.BRUTE)
 
-workloads = pytest.mark.parametrize(
+teams = pytest.mark.parametrize(
     "workload", [runtime, runtime_pending], ids=["runtime", "runtime-pending"]
+)
+workloads = pytest.mark.parametrize(
+    "workload",
+    [runtime, runtime_pending, runtime_recorded],
+    ids=["runtime", "runtime-pending", "runtime-recorded"],
 )
 
 
@@ -44,7 +50,7 @@ class LosesBarriers:
         return data
 
 
-@workloads
+@teams
 def test_team_completes_its_work(workload: Workload) -> None:
     disk = Disk()
     history = History(lambda: disk.operations)
@@ -52,6 +58,13 @@ def test_team_completes_its_work(workload: Workload) -> None:
     logs = [content for path, content in disk.snapshot().files().items() if path.endswith(".jsonl")]
     assert [log.count(b'"event":"agent.terminated"') for log in logs] == [1, 1, 0]
     assert sum(log.count(b'"event":"turn.complete"') for log in logs) == 5
+
+
+def test_one_turn_is_recorded() -> None:
+    disk = Disk()
+    runtime_recorded.run(Process(disk), History(lambda: disk.operations))
+    files = {path[1:]: content for path, content in disk.snapshot().files().items()}
+    assert check_turn_records(files) == 1
 
 
 @workloads
@@ -62,28 +75,33 @@ def test_the_runtime_is_safe_under_every_persistence_model(workload: Workload, m
     assert found.states > 100
 
 
-def test_a_crash_of_the_recovery_is_safe_as_well() -> None:
-    found = explore(runtime.run, runtime.check, "ext4-journal", Limits(nested=1))
+@pytest.mark.parametrize("workload", [runtime, runtime_recorded], ids=["team", "recorded"])
+def test_a_crash_of_the_recovery_is_safe_as_well(workload: Workload) -> None:
+    found = explore(workload.run, workload.check, "ext4-journal", Limits(nested=1))
     assert found.safe, found.failures[0].violation
     assert found.exhaustive
     assert found.states > 1000
 
 
 @pytest.mark.parametrize(
-    ("ending", "model"),
+    ("workload", "ending", "model"),
     [
-        ("events.jsonl", "ext4-journal"),
-        ("session.json.tmp.747ea2ea", "btrfs"),
-        ("/agents", "posix"),
+        (runtime, "events.jsonl", "ext4-journal"),
+        (runtime, "session.json.tmp.747ea2ea", "btrfs"),
+        (runtime, "/agents", "posix"),
+        (runtime_recorded, "/records", "btrfs"),
+        (runtime_recorded, "00000001.pack.tmp.983aa92f", "btrfs"),
     ],
 )
-def test_a_barrier_that_does_nothing_makes_it_unsafe(ending: str, model: str) -> None:
+def test_a_barrier_that_does_nothing_makes_it_unsafe(
+    workload: Workload, ending: str, model: str
+) -> None:
 
-    def workload(process: Process, ack: History) -> None:
+    def work(process: Process, ack: History) -> None:
         process.disk.interposer = LosesBarriers(ending)
-        runtime.run(process, ack)
+        workload.run(process, ack)
 
-    assert not explore(workload, runtime.check, model, SMALL).safe
+    assert not explore(work, workload.check, model, SMALL).safe
 
 
 @workloads
@@ -101,9 +119,12 @@ def test_observation_of_the_future_is_a_violation(workload: Workload) -> None:
     assert not explore(workload.run, check, "scc", SMALL).safe
 
 
-@workloads
+@teams
 def test_a_lifetime_leaves_nothing_for_the_garbage_collector(workload: Workload) -> None:
-    """Memory freed by reference counts is warm for the next state, and needs no collection."""
+    """Memory freed by reference counts is warm for the next state, and needs no collection.
+
+    A recording and its log refer to each other.
+    """
     judge = workload.check
     assert judge is not None
     left: list[int] = []
