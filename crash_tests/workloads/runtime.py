@@ -156,7 +156,7 @@ def _check(options: Options) -> TwoPhases[_Recovered]:
             loop.raise_unhandled()
         check_report(runtime.report)
         log = runtime.report.recording
-        if log is not None and not log.lost_nothing:
+        if not log.lost_nothing:
             raise FalseAlarm("recovery reports damage that no crash can do", report=log)
         files = {path[1:]: content for path, content in process.disk.files().items()}
         return _Recovered(files, runtime.view())
