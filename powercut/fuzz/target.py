@@ -33,6 +33,7 @@ from faults.fault_plan import FaultPlan
 from oracles.marks import KILLED, POWER_CUT_LOST, TORN, Marks
 from powercut.fuzz.action import DISTURBANCES, ActionKind
 from powercut.fuzz.fault_families import DAMAGE, SAMPLE_NUMBERS, FaultFamily
+from powercut.fuzz.mistyped_member import refuse_mistyped
 from powercut.place import defined_at, raised_at
 from powercut.reference import load
 from powercut.user_function import idle_kind, must_take
@@ -244,6 +245,7 @@ def check_target(reference: str, make_target: MakeTarget) -> AnyTarget:
                 f"{reference} returns one target twice, and must make a new one for each run"
             )
         must_take(f"{reference} has actions, which", target.actions)
+        refuse_mistyped(reference, type(target), DiskTarget)
         _check_members(reference, target)
         target.attach(World(target.make_host, PlainChoices()))
         actions = tuple(target.actions() or ())

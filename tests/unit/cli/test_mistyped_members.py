@@ -1,0 +1,100 @@
+"""A target whose members are mistyped is refused: they would never be called, or read."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from powercut.cli.exit_code import ExitCode
+from powercut.fuzz.target import TargetEntry
+from tests.unit.cli.command_line import DIRECTORIES, powercut
+
+
+@pytest.fixture(autouse=True)
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    """The name of a module in the current directory, different in each test."""
+    name = "".join(c if c.isalnum() else "_" for c in f"module_{request.node.name}")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [str(tmp_path), *sys.path])
+    return name
+
+
+@pytest.mark.parametrize(
+    ("member", "meant"),
+    [
+        ("def check_recoverd(self): pass", "check_recovered"),
+        ("def checkRecovered(self): pass", "check_recovered"),
+        ("def check_recovery(self): pass", "check_recovered"),
+        ("def check(self): pass", "check_recovered"),
+        ("def check_state(self): pass", "check_recovered"),
+        ("def check_second_recover(self): pass", "check_second_recovery"),
+        ("def before_steps(self, choices): pass", "before_step"),
+        ("def quiese(self): pass", "quiesce"),
+        ("def attatch(self, world): pass", "attach"),
+    ],
+)
+def test_method_that_resembles_a_member_is_refused_with_its_line(
+    module: str, member: str, meant: str
+) -> None:
+    source = f"{DIRECTORIES}\nclass Wrong(Directories):\n    {member}\n"
+    Path(f"{module}.py").write_text(source, encoding="ascii")
+    result = powercut("run", f"{module}:Wrong", "--examples", "3", "-n", "1")
+    assert (result.exit_code, result.stdout) == (ExitCode.USAGE, "")
+    name = member[4 : member.index("(")]
+    assert result.stderr == (
+        f"Error: {module}:Wrong has {name}, which nothing uses, and has no {meant}: correct the "
+        f"name, or begin it with an underscore; see {module}.py:{source.count(chr(10))}, "
+        f"Wrong.{name}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("member", "meant"),
+    [
+        ("refusal = (OSError,)", "refusals"),
+        ("family_left_out: dict = {}", "families_left_out"),
+        ("crashfree = True", "crash_free"),
+        ("feature = {}", "features"),
+        ("expected_mark = ()", "expected_marks"),
+    ],
+)
+def test_attribute_that_resembles_a_member_is_refused(module: str, member: str, meant: str) -> None:
+    source = f"{DIRECTORIES}\nclass Wrong(Directories):\n    {member}\n"
+    Path(f"{module}.py").write_text(source, encoding="ascii")
+    result = powercut("run", f"{module}:Wrong", "--examples", "3", "-n", "1")
+    assert (result.exit_code, result.stdout) == (ExitCode.USAGE, "")
+    name = member.split(" ", maxsplit=1)[0].rstrip(":")
+    assert f"Wrong has {name}, which nothing uses, and has no {meant}: " in result.stderr
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        "def check_state(self): pass\n    def check_recovered(self): self.check_state()",
+        "def check_recovery(self): pass\n    def check_recovered(self): pass",
+        "def check_state(self): pass\n    def put(self, _): self.check_state(); return 'put'",
+        "def check_state(self): pass\n    def quiesce(self): getattr(self, 'check_state')()",
+        "check_values = True\n    def quiesce(self): assert self.check_values",
+        "def _check_recoverd(self): pass",
+        "def recovered(self): pass",
+        "def verify(self): pass",
+    ],
+)
+def test_used_private_and_other_names_are_free(module: str, members: str) -> None:
+    source = f"{DIRECTORIES}\nclass Right(Directories):\n    {members}\n"
+    Path(f"{module}.py").write_text(source, encoding="ascii")
+    assert TargetEntry.of("right", f"{module}:Right").tag == "right"
+
+
+def test_method_that_another_class_of_the_target_uses_is_free(module: str) -> None:
+    Path(f"{module}_base.py").write_text(
+        f"{DIRECTORIES}\nclass Base(Directories):\n    def quiesce(self): self.check_state()\n",
+        encoding="ascii",
+    )
+    Path(f"{module}.py").write_text(
+        f"from {module}_base import Base\nclass Right(Base):\n    def check_state(self): pass\n",
+        encoding="ascii",
+    )
+    assert TargetEntry.of("right", f"{module}:Right").tag == "right"
