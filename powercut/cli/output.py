@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 from rich.console import Console
@@ -18,9 +19,27 @@ from powercut.fuzz.reproducer import write_durably
 
 SCHEMA: Final = 1
 _COLUMNS: Final = 110
+_JSON: Final = "powercut.json"
+_STDOUT, _STDERR = 1, 2
+
+
+def _without_other_output(ctx: click.Context, _option: click.Parameter, out: Any) -> Any:
+    if out == "-":
+        ctx.meta[_JSON] = ctx.with_resource(_other_output_to_stderr())
+    return out
+
+
 json_option = click.option(
-    "--json", "json_out", metavar="OUT", help="Write one JSON object to this file, or to - ."
+    "--json",
+    "json_out",
+    metavar="OUT",
+    callback=_without_other_output,
+    help="Write one JSON object to this file, or to - .",
 )
+"""The option of commands that call ``write_json`` at their end.
+
+With ``--json -`` all other output goes to stderr, also that of the program under test.
+"""
 
 
 def console_beside(json_out: str | None) -> Console:
@@ -42,11 +61,31 @@ def console_beside(json_out: str | None) -> Console:
     )
 
 
+@contextmanager
+def _other_output_to_stderr() -> Iterator[list[str]]:
+    """Send the output of this process and its children to stderr; print the yielded texts last."""
+    texts: list[str] = []
+    stdout = sys.stdout
+    stdout.flush()
+    kept = os.dup(_STDOUT)
+    os.dup2(_STDERR, _STDOUT)
+    sys.stdout = sys.stderr
+    try:
+        yield texts
+    finally:
+        stdout.flush()
+        sys.stdout = stdout
+        os.dup2(kept, _STDOUT)
+        os.close(kept)
+        for text in texts:
+            click.echo(text)
+
+
 def write_json(out: str, members: Mapping[str, Json]) -> None:
     """Write one object with a ``schema`` number, or raise ``UsageMistake`` and leave the file."""
     text = json.dumps({"schema": SCHEMA, **members}, indent=1)
     if out == "-":
-        click.echo(text)
+        click.get_current_context().meta[_JSON].append(text)
         return
     try:
         write_durably(Path(out), f"{text}\n".encode("ascii"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -73,3 +74,40 @@ def test_what_was_printed_before_a_mistake_is_written_too() -> None:
         "Error: module 'printing' has no object 'Nothing'\n"
         "Error: the output: No space left on device; write it to another place\n"
     )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run printing:Target --examples 9 -n 1",
+        "run printing:Target --examples 9 -n 2",
+        "explore printing:work --model scc",
+        "mutants printing:mutant --seconds 1",
+    ],
+)
+def test_json_is_the_only_output_whatever_the_program_prints(command: str, tmp_path: Path) -> None:
+    (tmp_path / "printing.py").write_text(
+        f"""
+import os
+from powercut import LostAck, Mutant
+{PRINTING}
+    def recover(self, process):
+        os.write(1, b"raw")
+        super().recover(process)
+
+def work(ack):
+    print("at work")
+    os.write(1, b"raw")
+    with open("file", "wb"):
+        ack({{}})
+
+mutant = Mutant("none", Target, [LostAck])
+""",
+        encoding="ascii",
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "powercut", *command.split(), "--json", "-"],
+        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert json.loads(done.stdout)["schema"] == 1, done.stderr
+    assert "imported" in done.stderr
