@@ -12,6 +12,7 @@ from typing import Final
 from faker import Faker
 
 from sim.choices import Choices
+from sim.loop.sandbox import SANDBOX
 
 POOLS: Final = 4
 """The number of pools; the seed of a pool is below it."""
@@ -54,7 +55,9 @@ def pool(seed: int) -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def _texts() -> tuple[str, ...]:
     """Return the texts of all pools, the plainest first."""
-    pools = [pool(seed) for seed in range(POOLS)]
+    # Faker reads its own files and the date, on which these texts do not depend.
+    with SANDBOX.suspended():
+        pools = [pool(seed) for seed in range(POOLS)]
     return tuple(dict.fromkeys(text for rank in zip(*pools, strict=True) for text in rank))
 
 

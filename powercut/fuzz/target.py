@@ -41,6 +41,7 @@ from sim.choices import Choices, PlainChoices
 from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import PersistenceModel
 from sim.errors import HarnessError
+from sim.loop.sandbox import SANDBOX
 from sim.world import Boot, World
 
 H = TypeVar("H")
@@ -239,16 +240,17 @@ def _target_of(reference: str, made: object) -> AnyTarget:
 def check_target(reference: str, make_target: MakeTarget) -> AnyTarget:
     """Make a target and return it; raises ``HarnessError`` as ``TargetEntry.of``."""
     try:
-        target = _target_of(reference, make_target())
-        if target is make_target():
-            raise HarnessError(
-                f"{reference} returns one target twice, and must make a new one for each run"
-            )
-        must_take(f"{reference} has actions, which", target.actions)
-        refuse_mistyped(reference, type(target), DiskTarget)
-        _check_members(reference, target)
-        target.attach(World(target.make_host, PlainChoices()))
-        actions = tuple(target.actions() or ())
+        with SANDBOX.preparing():
+            target = _target_of(reference, make_target())
+            if target is make_target():
+                raise HarnessError(
+                    f"{reference} returns one target twice, and must make a new one for each run"
+                )
+            must_take(f"{reference} has actions, which", target.actions)
+            refuse_mistyped(reference, type(target), DiskTarget)
+            _check_members(reference, target)
+            target.attach(World(target.make_host, PlainChoices()))
+            actions = tuple(target.actions() or ())
     except HarnessError:
         raise
     except (Exception, SystemExit) as failure:

@@ -79,23 +79,24 @@ class TargetRun:
         self.make_target = make_target
         self.model = model
         self.trace = trace
-        self.target = make_target()
-        self.log = RunLog(self.target.tag, model.name)
         self.failure: Exception | None = None
         self.unused = 0
-        self.tally = Tally(runs=1, marks=self.target.marks)
-        plain = PlainChoices()
-        world = World(self.target.make_host, plain, model)
-        world.trace = trace
-        self.faults = DiskFaults(world, self.target, self.tally)
-        self.target.attach(world)
-        self.crash_runner = CrashRunner(self.target, world, self.faults, self.tally, plain)
-        if with_places:
-            self.crash_runner.recorder = LifetimeRecorder(self.target.adapters)
-        self._wrapped = tuple(self.target.actions())
-        self.kinds = (*self._wrapped, *(() if self.target.crash_free else self._disturbances()))
-        self._by_name = {kind.name: kind for kind in self.kinds}
         self._proposal: tuple[Action, list[Chosen]] | None = None
+        plain = PlainChoices()
+        with SANDBOX.preparing():
+            self.target = make_target()
+            self.log = RunLog(self.target.tag, model.name)
+            self.tally = Tally(runs=1, marks=self.target.marks)
+            world = World(self.target.make_host, plain, model)
+            world.trace = trace
+            self.faults = DiskFaults(world, self.target, self.tally)
+            self.target.attach(world)
+            self.crash_runner = CrashRunner(self.target, world, self.faults, self.tally, plain)
+            if with_places:
+                self.crash_runner.recorder = LifetimeRecorder(self.target.adapters)
+            self._wrapped = tuple(self.target.actions())
+            self.kinds = (*self._wrapped, *(() if self.target.crash_free else self._disturbances()))
+            self._by_name = {kind.name: kind for kind in self.kinds}
         with SANDBOX:
             self._start()
 
@@ -121,7 +122,8 @@ class TargetRun:
     def propose(self, choices: Choices) -> Action:
         """Choose the next action among those that are possible now."""
         chosen: list[Chosen] = []
-        action = _propose_among(Recorder(choices, chosen), "action", self.kinds)
+        with SANDBOX.preparing():
+            action = _propose_among(Recorder(choices, chosen), "action", self.kinds)
         self._proposal = action, chosen
         return action
 

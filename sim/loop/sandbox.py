@@ -38,42 +38,19 @@ from types import FrameType, ModuleType, TracebackType
 from typing import Any, Final
 
 from sim.errors import EscapedSimulation
+from sim.loop.guarded_names import (
+    CHANCE,
+    CLOCKS,
+    DISPLAYS,
+    EVENTS,
+    ROUTED,
+    SECRETS,
+    SYSTEM,
+    THREADS,
+    TOOLS,
+    WATCHERS,
+)
 
-_CLOCKS: Final = (
-    "clock_gettime", "clock_gettime_ns", "monotonic", "monotonic_ns", "perf_counter",
-    "perf_counter_ns", "process_time", "process_time_ns", "sleep", "thread_time",
-    "thread_time_ns", "time", "time_ns",
-)  # fmt: skip
-_DISPLAYS: Final = ("ctime", "gmtime", "localtime")
-_SYSTEM: Final = ("access", "getrandom", "lstat", "stat", "urandom")
-_THREADS: Final = ("start_new_thread", "start_joinable_thread")
-_SECRETS: Final = ("choice", "randbelow", "randbits", "token_bytes", "token_hex", "token_urlsafe")
-
-_ROUTED: Final = frozenset({
-    *(f"os.{name}" for name in _SYSTEM), *(f"secrets.{name}" for name in _SECRETS),
-    "random.choice", "random.choices", "random.getrandbits", "random.randbytes",
-    "random.randint", "random.random", "random.randrange", "random.sample", "random.shuffle",
-    "random.uniform", "sqlite3.connect", "uuid.uuid4",
-})  # fmt: skip
-
-_EVENTS: Final = frozenset({
-    "open", "os.chdir", "os.chmod", "os.chown", "os.link", "os.listdir", "os.mkdir",
-    "os.remove", "os.rename", "os.rmdir", "os.scandir", "os.symlink", "os.truncate", "os.utime",
-    "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system",
-    "subprocess.Popen", "sqlite3.connect", "time.sleep",
-    "_thread.start_new_thread", "_thread.start_joinable_thread",
-    "socket.__new__", "socket.bind", "socket.connect", "socket.getaddrinfo",
-    "socket.gethostbyname", "socket.gethostname",
-})  # fmt: skip
-
-_TOOLS: Final = frozenset({
-    "_pytest", "coverage", "execnet", "hypothesis", "pluggy", "pytest", "pytest_cov",
-    "pytest_timeout", "syrupy", "xdist",
-})  # fmt: skip
-_WATCHERS: Final = frozenset({
-    "_frozen_importlib", "_frozen_importlib_external", "bdb", "copy", "importlib", "linecache",
-    "logging", "pdb", "traceback", "warnings", "zipimport",
-})  # fmt: skip
 _PYTHON: Final = sys.stdlib_module_names
 _PASSING: Final[set[str]] = set()
 
@@ -83,18 +60,19 @@ class Sandbox:
 
     ``thread`` is the identifier of the thread that entered it, 0 while it is inactive.
     ``is_routed`` is True while the functions on files and random numbers are replaced by those of a
-    simulated machine, and so may be called.
+    simulated machine, and so may be called. ``is_preparing`` is True while only clocks and random
+    numbers are refused.
     """
 
     __slots__ = (
         "_depth", "_escape", "_hooked", "_namespaces", "_originals", "_replacements",
-        "_surveyed", "_unraisablehook", "is_routed", "thread",
+        "_surveyed", "_unraisablehook", "is_preparing", "is_routed", "thread",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self._depth = 0
         self.thread = 0
-        self.is_routed = False
+        self.is_preparing = self.is_routed = False
         self._escape: EscapedSimulation | None = None
         self._surveyed = 0, ""
         self._hooked = False
@@ -144,7 +122,8 @@ class Sandbox:
         except KeyboardInterrupt:
             self._depth = depth
             if not depth:
-                self.is_routed, self._escape = False, None
+                self.is_preparing = self.is_routed = False
+                self._escape = None
                 self._restore()
             raise
 
@@ -162,7 +141,9 @@ class Sandbox:
 
     def check(self, call: str) -> None:
         """Raise ``EscapedSimulation`` if the sandbox is active and the caller not allowed."""
-        if self.is_routed and call in _ROUTED:
+        if self.is_routed and call in ROUTED:
+            return
+        if self.is_preparing and not call.startswith(CHANCE):
             return
         if self.thread and self.thread == _thread.get_ident():
             place = _escaping(_getframe(2))
@@ -170,12 +151,24 @@ class Sandbox:
                 remedy = (
                     "pass the value to it" if self.is_routed else "go through a port of the host"
                 )
+                if self.is_preparing:
+                    remedy = "draw it from the choices that propose is given"
                 escape = EscapedSimulation(
                     f"{call} was called inside a simulated world, at {place}; {remedy}"
                 )
                 if self._escape is None:
                     self._escape = escape
                 raise escape
+
+    @contextmanager
+    def preparing(self) -> Iterator[None]:
+        """Enter it for code that prepares a run or a step, and may use the real files."""
+        outer, self.is_preparing = self.is_preparing, True
+        try:
+            with self:
+                yield
+        finally:
+            self.is_preparing = outer
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
@@ -231,7 +224,7 @@ class Sandbox:
         loaded: list[tuple[str, object]] = list(sys.modules.items())
         for title, entry in loaded:
             top = title.partition(".")[0]
-            if not isinstance(entry, ModuleType) or top in _PYTHON or top in _TOOLS:
+            if not isinstance(entry, ModuleType) or top in _PYTHON or top in TOOLS:
                 continue
             namespace = vars(entry)
             if id(namespace) in homes or title == __name__:
@@ -262,7 +255,7 @@ SANDBOX: Final = Sandbox()
 # A plain function: there are many events, and a method costs four times as much.
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
     """Refuse an audit event from inside."""
-    if SANDBOX.thread and event in _EVENTS:
+    if SANDBOX.thread and event in EVENTS:
         shown = f"({arguments[0]!r})" if arguments and event == "open" else ""
         SANDBOX.check(f"{event}{shown}")
 
@@ -272,7 +265,7 @@ def _escaping(frame: FrameType | None) -> str:
     while frame is not None:
         name = str(frame.f_globals.get("__name__", ""))
         top = name.partition(".")[0]
-        if top in _TOOLS or top in _WATCHERS:
+        if top in TOOLS or top in WATCHERS:
             return ""
         if top not in _PYTHON and name not in _PASSING:
             return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_qualname}"
@@ -348,13 +341,13 @@ def _homes() -> list[tuple[ModuleType, str]]:
     """Return the module and the name of each function or class that is replaced."""
     inside = vars(random)["_inst"]
     return [
-        *((time, name) for name in (*_CLOCKS, *_DISPLAYS)),
-        *((os, name) for name in _SYSTEM),
-        *((secrets, name) for name in _SECRETS),
+        *((time, name) for name in (*CLOCKS, *DISPLAYS)),
+        *((os, name) for name in SYSTEM),
+        *((secrets, name) for name in SECRETS),
         *((uuid, name) for name in ("uuid1", "uuid4")),
         # Before 3.12 the start of a thread is not audited.
-        *((_thread, name) for name in _THREADS),
-        *((threading, f"_{name}") for name in _THREADS),
+        *((_thread, name) for name in THREADS),
+        *((threading, f"_{name}") for name in THREADS),
         (random, "_urandom"),
         *(
             (random, name)
@@ -370,7 +363,7 @@ def _replacement(module: ModuleType, name: str, original: Any) -> Any:
     if module is dt:
         clock_methods = ("now", "today", "utcnow") if name == "datetime" else ("today",)
         return _guarded_class(original, clock_methods)
-    guard = _guarded_display if name in _DISPLAYS else _guarded
+    guard = _guarded_display if name in DISPLAYS else _guarded
     return guard(f"{module.__name__}.{name}", original)
 
 
