@@ -19,6 +19,7 @@ from powercut.fuzz.reproducer import Finding, keep
 from powercut.fuzz.run_log import FailureKind
 from powercut.fuzz.story import headline, story
 from powercut.fuzz.target import TargetEntry
+from powercut.fuzz.target_mistake import DEPENDS_ON_MORE
 from powercut.fuzz.target_run import TargetRun
 from powercut.report.cause import by_cause, with_cause
 from sim.loop.sandbox import SANDBOX
@@ -100,7 +101,7 @@ class Findings:
             self._unrepeatable.add((target.tag, kind))
             self._print(
                 f"not repeatable  {target.tag}: run {failing.number} failed with {kind.broken} and "
-                "passes when it is repeated; the target depends on more than its choices"
+                f"passes when it is repeated; {DEPENDS_ON_MORE}"
             )
             return None
         finding = self._written(run, failing, seeded)

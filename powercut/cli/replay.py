@@ -19,6 +19,7 @@ from powercut.fuzz.drivers.replay import Replay, Verdict, replay
 from powercut.fuzz.reproducer import Finding, Reproducer, read_reproducer, versions
 from powercut.fuzz.story import story
 from powercut.fuzz.target import TargetEntry
+from powercut.fuzz.target_mistake import DEPENDS_ON_MORE
 from powercut.reference import is_reference
 from powercut.registry import Registry
 from powercut.report.cause import with_cause
@@ -94,6 +95,8 @@ def _print(console: Console, reproducer: Reproducer, result: Replay, file: Path)
     if result.verdict is Verdict.DIFFERENT:
         log = reproducer.log
         console.print(f"recorded: {log.broken}: {log.statement}", soft_wrap=True)
+    if result.verdict is Verdict.DIVERGED:
+        console.print(f"the system has changed since, or {DEPENDS_ON_MORE}", soft_wrap=True)
     here = versions()
     for name, recorded in reproducer.versions.items():
         if here.get(name, recorded) != recorded:

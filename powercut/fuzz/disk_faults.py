@@ -77,7 +77,7 @@ class DiskFaults:
     @property
     def features(self) -> Mapping[str, int]:
         """Labels of which a swarm may leave out some answers, and their number of answers."""
-        return {"family": len(self._rules)}
+        return {"family": len(self._rules)} if self._rules else {}
 
     def propose(self, choices: Choices, most_count: int = _MOST_COUNT) -> Arguments:
         """Choose a plan that strikes within the next ``most_count`` calls of some kind."""

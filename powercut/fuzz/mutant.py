@@ -115,7 +115,7 @@ class MutantEntry:
             return
         with self.patched(self.target.reference):
             self._check(partial(TargetEntry.of, self.target.tag, self.target.reference))
-            yield self.target.make_target
+            yield self.target.load()
 
     @contextmanager
     def patched(self, reference: str) -> Iterator[None]:

@@ -192,7 +192,7 @@ class TargetEntry:
         Raises ``HarnessError`` in one sentence if it cannot be imported or made, is not a
         target, or has no actions.
         """
-        target = check_target(reference, cls(tag, reference).make_target)
+        target = check_target(reference, cls(tag, reference).load())
         return cls(
             tag,
             reference,

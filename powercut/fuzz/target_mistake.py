@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sim.errors import HarnessError
+
+DEPENDS_ON_MORE: Final = (
+    "the target depends on more than its choices, such as data that an earlier run has left in a "
+    "module, id(), hash(), or the order of a set"
+)
+"""The reason why a run differs when it is repeated."""
 
 
 class TargetMistake(HarnessError):

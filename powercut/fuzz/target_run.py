@@ -62,8 +62,8 @@ class TargetRun:
     """One run of the target that ``make_target`` returns, on a new disk under ``model``.
 
     ``log`` records the run. ``failure`` is the exception that ended it, or None. ``unused``
-    counts the recorded answers that ``repeat`` had no question for. ``kinds`` are all kinds
-    of action. ``trace``, if given, receives every detail, which costs more
+    counts the recorded answers that ``repeat`` had no question for. ``kinds`` are the kinds
+    of action that are proposed. ``trace``, if given, receives every detail, which costs more
     than the run itself. ``with_places`` records its lifetimes, with the line of the program for
     each operation.
     """
@@ -95,8 +95,11 @@ class TargetRun:
             if with_places:
                 self.crash_runner.recorder = LifetimeRecorder(self.target.adapters)
             self._wrapped = tuple(self.target.actions())
-            self.kinds = (*self._wrapped, *(() if self.target.crash_free else self._disturbances()))
-            self._by_name = {kind.name: kind for kind in self.kinds}
+            kinds = (*self._wrapped, *(() if self.target.crash_free else self._disturbances()))
+            self._by_name = {kind.name: kind for kind in kinds}
+            # A target that leaves out all faults may still be given a plan by its name.
+            faulty = self.faults.features
+            self.kinds = tuple(kind for kind in kinds if faulty or kind.name not in FAULTS)
         with SANDBOX:
             self._start()
 

@@ -25,11 +25,14 @@ from powercut.fuzz.memory import settle
 from powercut.fuzz.run_log import FailureKind, RecordedStep
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import MakeTarget, TargetEntry
+from powercut.fuzz.target_mistake import DEPENDS_ON_MORE, TargetMistake
 from powercut.fuzz.target_run import TargetRun
 from sim.disk.crash.persistence import PersistenceModel
 
 GROWTH_SECONDS: Final = 60
 """The time for adding runs to a corpus, after the deadline of the campaign."""
+
+_REPEATED_STEPS: Final = 30
 
 _KINDS_OF_A_PROPERTY: Final = 4
 """The kinds of failure of one property that a target keeps: those with the shortest runs."""
@@ -211,10 +214,24 @@ def _run_one(plan: Plan, number: int, score: Score) -> None:
     score.tally.add(run.tally)
     score.tally.schedules.add(schedule_of(steps))
     if run.failure is None:
+        if not number:
+            _must_repeat(plan, score.target, steps)
         _reach(plan, run, Passing(len(steps), number), score)
     else:
         score.failed += 1
         score.fail(run.log.failure_kind, Failing(len(steps) - bool(seeded.faults), number))
+
+
+def _must_repeat(plan: Plan, target: TargetEntry, steps: Sequence[RecordedStep]) -> None:
+    """Repeat the first steps of run 0; raise ``TargetMistake`` if one differs."""
+    again = plan.run(target, 0, _REPEATED_STEPS).run()
+    for number, (step, repeated) in enumerate(zip(steps, again.log.steps, strict=False), 1):
+        if step != repeated:
+            shown = [f"{each.action} {each.outcome or 'fails'}" for each in (step, repeated)]
+            raise TargetMistake(
+                f"target {target.tag!r} is not repeatable: step {number} of run 0 is {shown[0]!r}, "
+                f"and {shown[1]!r} when the run is repeated; {DEPENDS_ON_MORE}"
+            )
 
 
 def _reach(plan: Plan, run: TargetRun, passing: Passing, score: Score) -> None:

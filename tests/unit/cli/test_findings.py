@@ -111,6 +111,7 @@ def test_target_that_depends_on_more_than_its_choices_is_named(
     reported, printed = findings_of(PLAN)
     reported.report(score)
     assert printed.getvalue().startswith("not repeatable  saved-file: run ")
+    assert "; the target depends on more than its choices, such as data" in printed.getvalue()
     assert reported.reduce([score], hurry=False) == ([], False)
 
 

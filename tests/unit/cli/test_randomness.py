@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -82,3 +83,28 @@ class Right(Directories):
     Path(f"{module}.py").write_text(source, encoding="ascii")
     result = powercut("run", f"{module}:Right", "--examples", "3", "-n", "1")
     assert result.exit_code != ExitCode.USAGE, result.output
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_run_that_differs_when_it_is_repeated_is_a_mistake(module: str, processes: str) -> None:
+    source = f"""import itertools
+{DIRECTORIES}
+NUMBERS = itertools.count()
+
+class Counting(Directories):
+    families_left_out = {{family: "this test" for family in FaultFamily}}
+
+    def put(self, arguments):
+        self.process.close(self.process.open("/f", 0o101))
+        return f"stored {{next(NUMBERS) < 9}}"
+"""
+    source = source.replace("DiskTarget", "DiskTarget, FaultFamily", 1)
+    Path(f"{module}.py").write_text(source, encoding="ascii")
+    result = powercut("run", f"{module}:Counting", "--examples", "3", "-n", processes)
+    assert (result.exit_code, result.stdout) == (ExitCode.USAGE, "")
+    assert re.match(
+        rf"Error: target '{module}:Counting' is not repeatable: step \d+ of run 0 is 'put\(\) "
+        r"stored True', and 'put\(\) stored False' when the run is repeated; the target depends ",
+        result.stderr,
+    )
+    assert result.stderr.endswith(", id(), hash(), or the order of a set\n")

@@ -76,6 +76,9 @@ def test_diverging_run_names_the_step(reproducer: Path) -> None:
     result = powercut("replay", str(reproducer))
     assert result.exit_code == ExitCode.DIVERGED
     assert result.stdout.startswith(f"diverged at step {asked + 1}: ")
+    assert (
+        "\nthe system has changed since, or the target depends on more than its " in result.stdout
+    )
 
 
 def test_other_versions_are_shown_when_the_run_differs(reproducer: Path) -> None:

@@ -329,3 +329,32 @@ def test_violation_whose_statement_is_no_text_is_reported(module: str) -> None:
     result = powercut("run", f"{module}:Numbered", "--examples", "3", "-n", "1")
     assert (result.exit_code, result.stderr) == (ExitCode.VIOLATION, "")
     assert "FAILED  LostAck  on posix  fingerprint " in result.stdout
+
+
+WITHOUT_FAULTS = """
+from powercut import FaultFamily
+
+class WithoutFaults(Counting):
+    families_left_out = {family: "not of this system" for family in FaultFamily}
+
+    def put(self, arguments):
+        self.process.write(self.process.open("/f", 0o101), b"data")
+        return "stored"
+
+class WithOneRule(WithoutFaults):
+    fault_rules = ["write * #{count} EIO"]
+"""
+
+
+def test_target_that_leaves_out_all_faults_gets_only_its_own_and_those_asked_for(
+    module: str,
+) -> None:
+    with Path(f"{module}.py").open("a", encoding="ascii") as file:
+        file.write(WITHOUT_FAULTS)
+    run = ("--examples", "30", "-n", "1")
+    result = powercut("run", f"{module}:WithoutFaults", *run)
+    assert (result.exit_code, result.stderr) == (ExitCode.CLEAN, ""), result.output
+    result = powercut("run", f"{module}:WithoutFaults", *run, "--faults", "write * #1 EIO")
+    assert "FAILED  OSError" in result.stdout
+    result = powercut("run", f"{module}:WithOneRule", *run)
+    assert "FAILED  OSError" in result.stdout
