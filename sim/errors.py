@@ -50,7 +50,7 @@ class EscapedSimulation(HarnessError):
     """Code in a simulated world used the real clock, randomness, threads, sockets or files.
 
     Cause: the call and the line that the message names.
-    Cure: use a port of the host. If the caller is a tool that only observes, report it.
+    Cure: use the interfaces of the ``Boot``. If the caller is a tool that only observes, report it.
     """
 
 

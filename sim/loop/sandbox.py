@@ -148,10 +148,10 @@ class Sandbox:
         if self.thread and self.thread == _thread.get_ident():
             place = _escaping(_getframe(2))
             if place:
-                remedy = (
-                    "pass the value to it" if self.is_routed else "go through a port of the host"
-                )
-                if self.is_preparing:
+                remedy = "use the process, the event loop, the clock or the ids of its Boot"
+                if self.is_routed:
+                    remedy = "pass the value to it"
+                elif self.is_preparing:
                     remedy = "draw it from the choices that propose is given"
                 escape = EscapedSimulation(
                     f"{call} was called inside a simulated world, at {place}; {remedy}"

@@ -67,12 +67,20 @@ def work(function: Callable[[J], R], jobs: Iterable[J], processes: int) -> Gener
 def _results(
     executor: ProcessPoolExecutor, function: Callable[[J], R], jobs: Iterator[J], ahead: int
 ) -> Iterator[R]:
-    running: set[Future[R]] = {executor.submit(function, job) for job in islice(jobs, ahead)}
+    running: set[Future[R]] = {_submitted(executor, function, job) for job in islice(jobs, ahead)}
     while running:
         done, running = wait(running, return_when=FIRST_COMPLETED)
         for future in sorted(done, key=_has_failed):
             yield future.result()
-        running |= {executor.submit(function, job) for job in islice(jobs, len(done))}
+        running |= {_submitted(executor, function, job) for job in islice(jobs, len(done))}
+
+
+def _submitted(executor: ProcessPoolExecutor, function: Callable[[J], R], job: J) -> Future[R]:
+    try:
+        return executor.submit(function, job)
+    except OSError:
+        # The executor closes its pipe when a process ends, perhaps in the middle of this call.
+        raise BrokenProcessPool from None
 
 
 def _has_failed(done: Future[R]) -> bool:

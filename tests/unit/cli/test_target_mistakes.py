@@ -229,6 +229,9 @@ def test_randomness_beside_the_choices_is_refused_before_a_step(module: str) -> 
     start = "Error: random.randrange was called inside a simulated world, at "
     assert result.stderr.startswith(start)
     assert f"{module}.py:" in result.stderr
+    assert result.stderr.endswith(
+        "; use the process, the event loop, the clock or the ids of its Boot\n"
+    )
 
 
 def test_factory_that_returns_one_target_again_is_a_mistake(module: str) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from errno import EBADF
 from multiprocessing import active_children
 
 import pytest
 
-from powercut.fuzz.campaign.workers import cores, work
+from powercut.fuzz.campaign.workers import WorkerDied, cores, work
 from tests.meta.source_tree import run_python
 
 
@@ -46,6 +49,18 @@ def test_processes_end_at_once_when_a_job_has_raised() -> None:
     while active_children() and time.monotonic() < deadline:
         pass
     assert active_children() == []
+
+
+def test_process_that_ends_before_its_job_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(WorkerDied, match="a worker process ended before its job was done"):
+        list(work(os._exit, [3, 3], 2))
+
+    def submit(*_: object) -> None:
+        raise OSError(EBADF, "Bad file descriptor")
+
+    monkeypatch.setattr(ProcessPoolExecutor, "submit", submit)
+    with pytest.raises(WorkerDied, match="a worker process ended before its job was done"):
+        list(work(abs, [1], 2))
 
 
 def test_there_is_a_core() -> None:
