@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
+from typing import Final
 
 from faults.crash_counter import CrashCounter
 from faults.crash_point import CrashKind, CrashPoint, Phase
@@ -37,7 +38,12 @@ from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import PersistenceModel, model_named
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.disk import EPOCH_NS, TICK_NS, Disk
-from sim.errors import PowerOff, SimulatedCrash
+from sim.errors import HarnessError, PowerOff, SimulatedCrash
+
+_OLD_PROCESS: Final = (
+    "the block used a process that an earlier crash has ended; start the system again after each "
+    "crash, on disk.process"
+)
 
 
 class CrashingDisk:
@@ -73,8 +79,13 @@ class CrashingDisk:
         interrupts the block does not leave it. After the block ``process`` is a new one, on
         the disk that the crash left; objects that use the old one raise ``PowerOff``.
 
-        An exception of the block that is no crash is raised, and the process continues.
+        An exception of the block that is no crash is raised, and the process continues. Raises
+        ``HarnessError`` if the block uses the process of before an earlier crash.
         """
+        if not hasattr(choices, "pick"):
+            raise HarnessError(
+                f"crash takes choices, such as HypothesisChoices(data), and not {choices!r:.100}"
+            )
         disk = self.process.disk
         kind = choices.pick("crash", tuple(CrashKind))
         operation = choices.integer("operation", 0, self.most_operations)
@@ -85,8 +96,12 @@ class CrashingDisk:
             disk.interposer = counter
         try:
             yield
-        except (SimulatedCrash, PowerOff):
+        except SimulatedCrash:
             pass
+        except PowerOff:
+            if not disk.off:
+                disk.interposer = behind
+                raise HarnessError(_OLD_PROCESS) from None
         except Exception:
             if not disk.off:
                 disk.interposer = behind
