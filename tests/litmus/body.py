@@ -68,6 +68,14 @@ class Calls:
     def rename(self, path: str, to: str) -> None:
         self._process.rename(f"/{path}", f"/{to}")
 
+    def rename_over_open(self, path: str, to: str, text: str) -> None:
+        """Rename over a file that is open, write to that file, and sync it."""
+        descriptor = self._process.open(f"/{to}", os.O_WRONLY)
+        self.rename(path, to)
+        self._process.pwrite(descriptor, content_of(text), 0)
+        self._process.fsync(descriptor)
+        self._process.close(descriptor)
+
     def link(self, path: str, to: str) -> None:
         self._process.link(f"/{path}", f"/{to}")
 

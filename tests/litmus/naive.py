@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
-from sim.disk.cache.operation import FailedSync, Operation, Sync
+from sim.disk.cache.operation import FailedSync, Operation, Rename, Sync
 from sim.disk.crash.image import Image
-from sim.disk.crash.persistence import PersistenceModel, StaleBytes
+from sim.disk.crash.persistence import Coverage, PersistenceModel, StaleBytes
 from tests.litmus.naive_barrier import Barrier
 from tests.litmus.naive_cut import pieces_of
 from tests.litmus.naive_order import needs, ordered, unit_of
@@ -52,7 +52,9 @@ class NaiveDisk:
 
     def advance(self, operation: Operation, call: int) -> None:
         """Read one operation of the journal."""
-        if isinstance(operation, Sync):
+        if isinstance(operation, Sync) and self._covers_nothing(operation):
+            pass
+        elif isinstance(operation, Sync):
             barrier = Barrier(self.model, operation, self.platter, self.unsynced)
             self.unsettled = barrier.unsettled(self.unsettled)
             self.old_tails = barrier.old_tails(self.old_tails)
@@ -65,6 +67,14 @@ class NaiveDisk:
                 self.old_tails, self.calls,
             )  # fmt: skip
         self.calls.append(operation)
+
+    def _covers_nothing(self, sync: Sync) -> bool:
+        """Return whether a rename has replaced the file of a barrier, which had no other name."""
+        replaced = {
+            call.replaced for call in self.calls if isinstance(call, Rename) and not call.links_left
+        }
+        is_replaced = sync.inode != 0 and sync.inode in replaced
+        return is_replaced and self.model.coverage is Coverage.NEEDS
 
     def trees(self) -> set[Tree]:
         """Return every tree that a power cut now may leave."""

@@ -221,6 +221,11 @@ EXAMPLES: Final[tuple[Program, ...]] = (
     [("write", "f", "B1", 8192), ("write", "f", "C1", 4096), ("write_synced", "f", "A1", 4096)],
     [("write", "f", "B1", 8192), ("write", "f", "C1", 4096), ("truncate", "f", 1),
      ("write", "f", "B1", 8192), ("write", "f", "C1", 4096)],
+    # A file that a rename has replaced is not synced, unless it has another name.
+    [("rename_over_open", "f", "d/f", "B1")],
+    [("create", "g"), ("rename_over_open", "f", "g", "B1"), ("fsync", "g")],
+    [("link", "f", "g"), ("rename_over_open", "d/f", "f", "B1")],
+    [("link", "f", "g"), ("unlink", "g"), ("rename_over_open", "d/f", "f", "B1")],
     # A durable name that a link has given back is not removed by further renames.
     [("rename", "f", "d/f"), ("link", "d/f", "f"), ("rename", "d/f", "d/g")],
     [("rename", "f", "d/f"), ("link", "d/f", "f"), ("rename", "d/f", "d/g"), ("fsync", "f")],

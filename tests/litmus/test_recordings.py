@@ -68,6 +68,7 @@ OVERLOOKING: Final[dict[str, PersistenceModel]] = {
     "B16": replace(BTRFS, coverage=Coverage.ORDER),
     "B17": replace(BTRFS, data_before_size=DataBeforeSize.NEW_BLOCKS),
     "B18": replace(BTRFS, coverage=Coverage.ORDER),
+    "B19": replace(BTRFS, coverage=Coverage.ORDER),
     "E1": replace(EXT4_ORDERED, data_before_size=DataBeforeSize.NEW_BLOCKS),
     "E2": replace(EXT4_ORDERED, data_before_size=DataBeforeSize.ALWAYS),
     "J1": replace(EXT4_ORDERED, coverage=Coverage.EVERYTHING),

@@ -1,13 +1,14 @@
-"""The order in which files were changed and synced, which decides what the log tree of btrfs has.
+"""The order in which files were changed, synced and replaced: it decides what the btrfs log has.
 
 btrfs keeps a file in its log from an fsync of the file to the next commit in the background. So if
 a file was synced later than another, and that one is still in the log, then so is this one. A
-rename of a file that is in the log is logged as a whole (docs/disk.md, classes B8 and B9).
+rename of a file that is in the log is logged as a whole (docs/disk.md, classes B8 and B9). A file
+that a rename has replaced, and that has no other name, is not logged at all (class B19).
 """
 
 from __future__ import annotations
 
-from sim.disk.cache.operation import Allocate, Create, Operation, Resize, Sync, Write
+from sim.disk.cache.operation import Allocate, Create, Operation, Rename, Resize, Sync, Write
 
 
 class LogOrder:
@@ -16,13 +17,14 @@ class LogOrder:
     The lifetime after a kill begins without them, which allows more.
     """
 
-    __slots__ = ("_barriers", "_changed", "_logged")
+    __slots__ = ("_barriers", "_changed", "_logged", "_replaced")
 
     def __init__(self) -> None:
         self._changed: dict[int, int] = {}
         # The last change of each file that a barrier on the file has covered.
         self._logged: dict[int, int] = {}
         self._barriers: dict[int, int] = {}
+        self._replaced: set[int] = set()
 
     def copy(self) -> LogOrder:
         """Return a copy, which advances by itself."""
@@ -30,6 +32,7 @@ class LogOrder:
         copy._changed = dict(self._changed)
         copy._logged = dict(self._logged)
         copy._barriers = dict(self._barriers)
+        copy._replaced = set(self._replaced)
         return copy
 
     def advance(self, operation: Operation, number: int) -> None:
@@ -41,6 +44,12 @@ class LogOrder:
                 self._barriers[inode] = number
                 if inode in self._changed:
                     self._logged[inode] = self._changed[inode]
+            case Rename(replaced=replaced, links_left=0) if replaced:
+                self._replaced.add(replaced)
+
+    def covers_nothing(self, sync: Sync) -> bool:
+        """Return whether a barrier is on an inode whose last name a rename has taken."""
+        return sync.inode in self._replaced
 
     def is_logged_since(self, inode: int, other: int) -> bool:
         """Return whether a file was changed, and then synced, after the last barrier on another.

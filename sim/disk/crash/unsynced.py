@@ -34,7 +34,7 @@ from sim.disk.crash.micro_operation import (
 from sim.disk.crash.notes import Note, Notes, OldTail
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.overtaken import split
-from sim.disk.crash.persistence import Coverage, PersistenceModel, RenameParts
+from sim.disk.crash.persistence import Coverage, PersistenceModel
 from sim.disk.crash.pieces import pieces, uncut
 from sim.disk.crash.survivor_set import SurvivorSet, check_legal
 
@@ -67,7 +67,7 @@ class Unsynced:
         self._whole_calls = model.with_whole_calls()
         self._notes = Notes()
         self._log_order = LogOrder()
-        self._has_log = model.rename_parts is RenameParts.SOME
+        self._has_log = model.coverage is Coverage.NEEDS
         self._read_carried(unsynced)
 
     def _read_carried(self, carried: Iterable[MicroOperation | Note]) -> None:
@@ -107,6 +107,8 @@ class Unsynced:
         """Read operation ``number`` of the journal."""
         self.allows_more = False
         match operation:
+            case Sync() if self._log_order.covers_nothing(operation):
+                pass
             case Sync():
                 self._sync(operation)
             case FailedSync():
