@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 from typing import Final
 
@@ -21,24 +21,51 @@ _SHARE_OF_EXPLORING: Final = 0.6
 """The part of the time for the models if one has failed; the rest is for missing barriers."""
 
 
+class Progress:
+    """Shows how far the work is.
+
+    On a terminal it is a line that changes. Otherwise a line is written to stderr every 15
+    seconds, so that a log shows that something happens.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._status: Status | None = None
+        self._last_line = time.monotonic()
+
+    @contextmanager
+    def shown(self, title: str) -> Iterator[None]:
+        """Show progress while the context lasts, ``title`` at first."""
+        if not self._console.is_terminal:
+            yield
+            return
+        with self._console.status(title) as self._status:
+            yield
+
+    def show(self, text: str) -> None:
+        """Replace the text; this is cheap."""
+        now = time.monotonic()
+        if self._status is not None:
+            self._status.update(text)
+        elif now - self._last_line >= HEARTBEAT_SECONDS:
+            self._last_line = now
+            click.echo(f"... {text}", err=True)
+
+
 class Pace:
     """Shows how far the exploration of ``title`` is, and ends it when ``seconds`` are over.
 
-    On a terminal it is a line that changes. Otherwise a line is written to stderr every 15
-    seconds, so that a log shows that something happens. ``interrupted`` is whether a signal has
-    ended the time.
+    ``interrupted`` is whether a signal has ended the time.
     """
 
     def __init__(
         self, console: Console, title: str, seconds: float | None, models: Sequence[str]
     ) -> None:
-        self._console = console
+        self._progress = Progress(console)
         self._title = title
         self._models = models
         self._verb = ""
-        self._status: Status | None = None
         now = time.monotonic()
-        self._last_line = now
         self._end = None if seconds is None else now + seconds
         self._end_of_exploring = None if seconds is None else now + seconds * _SHARE_OF_EXPLORING
         self._deadline = self._end
@@ -73,14 +100,9 @@ class Pace:
         finally:
             restore()
 
-    @contextmanager
-    def shown(self) -> Iterator[None]:
+    def shown(self) -> AbstractContextManager[None]:
         """Show progress while the context lasts."""
-        if not self._console.is_terminal:
-            yield
-            return
-        with self._console.status(self._title) as self._status:
-            yield
+        return self._progress.shown(self._title)
 
     def diagnose(self) -> None:
         """Begin the search for missing barriers, which may take the time that is left."""
@@ -95,10 +117,9 @@ class Pace:
         if found.model.name in self._models:
             self._begin(found.model.name, now)
         unsafe = f", {found.failed:,} unsafe" if found.failed else ""
-        self._show(
+        self._progress.show(
             f"{self._title} on {found.model.name}{self._verb}: operation {operation:,} of "
-            f"{found.operations:,}, {counted(found.states, 'state')}{unsafe}",
-            now,
+            f"{found.operations:,}, {counted(found.states, 'state')}{unsafe}"
         )
         in_time = self._deadline is None or now < self._deadline
         return in_time and not self.interrupted
@@ -110,10 +131,3 @@ class Pace:
         if end is not None:
             left = end - now
             self._deadline = now + left / (len(self._models) + 1)
-
-    def _show(self, text: str, now: float) -> None:
-        if self._status is not None:
-            self._status.update(text)
-        elif now - self._last_line >= HEARTBEAT_SECONDS:
-            self._last_line = now
-            click.echo(f"... {text}", err=True)

@@ -13,7 +13,8 @@ from rich.console import Console
 
 from powercut.cli.completion import complete_from
 from powercut.cli.exit_code import ExitCode
-from powercut.cli.output import busy, console_beside, json_option, one_line, write_json
+from powercut.cli.output import console_beside, json_option, one_line, write_json
+from powercut.cli.pace import Progress
 from powercut.cli.record import OPTIONS_FIRST, print_recording, setup_option, timeout_option
 from powercut.cli.usage import asked_by_user, must_take_json
 from powercut.counted import counted
@@ -129,8 +130,9 @@ def command(
         print_recording(console, recording)
         image_check = _check(recording, timeout, way)
         crashed = image_check if nested and isinstance(image_check, CommandCheck) else None
-        judge = ProgramJudge(recording, image_check, checks, cores(), crashed)
-        with _mount_point(recording.mount_point), busy(console, "checking images"):
+        progress = Progress(console)
+        judge = ProgramJudge(recording, image_check, checks, cores(), crashed, progress.show)
+        with _mount_point(recording.mount_point), progress.shown("checking images"):
             diagnosis = _judged(judge, models)
     _report(console, judge, diagnosis, recording)
     if nested and not judge.counts.recoveries:

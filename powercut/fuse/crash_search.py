@@ -4,12 +4,14 @@ Images are not kept: a ``Found`` has the crash from which its image is built aga
 point has few unsynced pieces, or the model keeps all of them in order, all states of the model are
 found. Where it has more, only those that reveal most bugs are found: everything and nothing lost,
 prefixes, one piece lost, one piece alone, some random ones, torn and stale writes. The work is
-bounded: of a long journal, crash points between acknowledgements are left out, evenly.
+bounded: of a long journal, crash points between acknowledgements are left out, evenly. If there are
+many acknowledgements, fewer images are found after each, and at last some of these points are left
+out as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from itertools import islice
 from typing import Final, NamedTuple
@@ -40,7 +42,13 @@ MOST_SECTORS: Final = 48
 _WORK: Final = 1_600_000
 """The approximate number of pieces that one search applies between acknowledgements."""
 
+_WORK_OF_ACKNOWLEDGEMENTS: Final = 4_800_000
+"""The approximate number of pieces that one search applies after acknowledgements."""
+
 _WORK_OF_POINT: Final = 120_000
+"""The approximate number of pieces that prefixes, losses of one, or ones alone apply at a point."""
+
+_CLASSES: Final = 3
 
 _ALL_PIECES: Final = 8
 _ALL_STATES: Final = 256
@@ -65,6 +73,18 @@ class Rank(IntEnum):
     OTHER = 4
     TORN = 5
     STALE = 6
+
+
+_SHARES: Final = {
+    Rank.EXTREME: 5,
+    Rank.PREFIX: 4,
+    Rank.ONE_LOST: 4,
+    Rank.ONE_ALONE: 3,
+    Rank.OTHER: 1,
+    Rank.TORN: 2,
+    Rank.STALE: 1,
+}
+"""The parts of the images that are checked."""
 
 
 class Found(NamedTuple):
@@ -143,6 +163,30 @@ def rank_of(ordering: Ordering, survivors: SurvivorSet) -> Rank:
     return Rank.OTHER
 
 
+def best(images: Iterable[Found], most: int) -> list[Found]:
+    """Return the images that find most bugs: a share of each rank.
+
+    Of a rank, those after acknowledgements come first, then one of each crash point in turn, the
+    points evenly spread.
+    """
+    ranks: dict[Rank, list[Found]] = {rank: [] for rank in Rank}
+    for found in images:
+        ranks[found.rank].append(found)
+    chosen: list[Found] = []
+    left: list[Found] = []
+    for rank, those in ranks.items():
+        those.sort(key=lambda found: (found.order, _spread(found.done)))
+        share = most * _SHARES[rank] // sum(_SHARES.values())
+        chosen += those[:share]
+        left += those[share:]
+    return (chosen + left)[:most]
+
+
+def _spread(number: int) -> int:
+    """Return the number with its bits reversed, by which any few of a series lie far apart."""
+    return int(f"{number:032b}"[::-1], 2)
+
+
 class _Searcher:
     def __init__(
         self,
@@ -160,6 +204,9 @@ class _Searcher:
         self._exhaustive = exhaustive
         self._points: set[int] = set()
         self._share = EvenShare(_WORK, len(journal))
+        self._share_of_acknowledgements = EvenShare(_WORK_OF_ACKNOWLEDGEMENTS, len(journal))
+        each = _WORK_OF_ACKNOWLEDGEMENTS // max(1, len(history.entries))
+        self._work_of_point = min(_WORK_OF_POINT, each // _CLASSES)
         self._choices = SeededChoices(0)
 
     def run(self) -> Search:
@@ -179,7 +226,9 @@ class _Searcher:
             later = history.entries_by(number, returned=True)
             if number and self._share.is_left(number):
                 self._visit(number, unsynced, cache, entries, since)
-            if later != reached or later != entries:
+            is_new = later != reached or later != entries
+            is_last = number == len(journal)
+            if is_new and (is_last or self._share_of_acknowledgements.is_left(number)):
                 self._visit(number, unsynced, cache, later, 0)
             reached = later
         visited, total = len(self._points), len(journal) + 1
@@ -232,15 +281,19 @@ class _Searcher:
         is_series = self._model.sequential and count < _ALL_STATES
         if count <= _ALL_PIECES or is_series:
             states = count + 1 - since if is_series else _ALL_STATES // 8
-            self._share.spend(count * states)
+            self._spend(count * states)
             yield from islice(space.all(since, _ALL_STATES * 8), _ALL_STATES)
             if space.complete:
                 return
         self._exhaustive = False
         blocks = _blocks(space.ordering)
         for survivors in dict.fromkeys(self._chosen(space.ordering, since)):
-            self._share.spend(count + blocks)
+            self._spend(count + blocks)
             yield space.state_of(survivors)
+
+    def _spend(self, work: int) -> None:
+        self._share.spend(work)
+        self._share_of_acknowledgements.spend(work)
 
     def _chosen(self, ordering: Ordering, since: int) -> Iterator[SurvivorSet]:
         """Yield the survivor sets that are tried, the new pieces being those from ``since`` on.
@@ -250,7 +303,7 @@ class _Searcher:
         count = len(ordering.micros)
         everything = (1 << count) - 1
         recent = range(max(since - _OLDER, 0) if since else 0, count)
-        most = max(_FEWEST, min(_MOST, _WORK_OF_POINT // (count + _blocks(ordering))))
+        most = max(_FEWEST, min(_MOST, self._work_of_point // (count + _blocks(ordering))))
         step = -(-len(recent) // most)
         wanted = [everything, 0]
         wanted += [(1 << length) - 1 for length in reversed(range(since, count, step))]

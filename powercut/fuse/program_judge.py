@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -19,6 +19,7 @@ from typing import Final
 from faults.crash_point import CrashPoint
 from oracles.history import Known
 from oracles.violation import Violation
+from powercut.counted import counted
 from powercut.explorer.check_violation import FAILS_AT_START
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.page_cache import PageCache
@@ -29,8 +30,8 @@ from powercut.fuse.crash_search import (
     MOST_SECTORS,
     Found,
     Key,
-    Rank,
     Search,
+    best,
     image_of,
     search,
 )
@@ -56,15 +57,6 @@ _PLAINER_OF_POINT: Final = 64
 _PLAINER_OF_MODEL: Final = 8
 """The third pass checks at most this part of the checks for each model."""
 _CHECKS_PER_RECOVERY: Final = 10
-_SHARES: Final = {
-    Rank.EXTREME: 5,
-    Rank.PREFIX: 4,
-    Rank.ONE_LOST: 4,
-    Rank.ONE_ALONE: 3,
-    Rank.OTHER: 1,
-    Rank.TORN: 2,
-    Rank.STALE: 1,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +78,8 @@ class ProgramJudge:
     With ``nested``, a check that passes and writes is a recovery. It is crashed as well, on the
     first tenth of the chosen images, and up to ``checks`` images of these crashes are checked.
 
-    It is also the checker with which missing barriers are searched.
+    It is also the checker with which missing barriers are searched. ``show`` is called with a text
+    for the user each time that a part of the work is done.
     """
 
     def __init__(
@@ -96,8 +89,10 @@ class ProgramJudge:
         checks: int,
         processes: int,
         nested: CommandCheck | None = None,
+        show: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self._recording = recording
+        self._show = show
         self._check = check
         self._checks = checks
         self._processes = processes
@@ -167,6 +162,7 @@ class ProgramJudge:
 
     def explore(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration:
         """Return the failures under ``model`` that further barriers leave."""
+        self._show("searching for missing barriers")
         if model.name not in self._left:
             verdict = self._verdicts[model.name]
             self._left[model.name] = FailuresLeft(verdict, self._recovered[model.name])
@@ -196,7 +192,11 @@ class ProgramJudge:
             for model in models[number::processes]:
                 yield model.name, search(workload.journal, workload.history, model)
 
-        return dict(in_processes(processes, work))
+        searches = {}
+        for name, found in in_processes(processes, work):
+            searches[name] = found
+            self._show(f"searching images: {len(searches)} of {counted(len(models), 'model')}")
+        return {model.name: searches[model.name] for model in models}
 
     def _check_best(
         self, workload: RecordedWorkload, searches: Mapping[str, Search], most: int
@@ -294,8 +294,13 @@ class ProgramJudge:
             for place in range(number, len(images), processes):
                 yield place, checks.check(*images[place])
 
+        results = {}
         with _folder() as folder:
-            return dict(in_processes(processes, lambda number: work(folder, number)))
+            for place, checked in in_processes(processes, lambda number: work(folder, number)):
+                results[place] = checked
+                if len(images) > 1:
+                    self._show(f"checking images: {len(results):,} of {len(images):,}")
+        return results
 
     def _verdict(
         self, workload: RecordedWorkload, model: PersistenceModel, searches: Mapping[str, Search]
@@ -349,30 +354,6 @@ def _folder() -> Iterator[str]:
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
-
-
-def best(images: Iterable[Found], most: int) -> list[Found]:
-    """Return the images that find most bugs: a share of each rank.
-
-    Of a rank, those after acknowledgements come first, then one of each crash point in turn, the
-    points evenly spread.
-    """
-    ranks: dict[Rank, list[Found]] = {rank: [] for rank in Rank}
-    for found in images:
-        ranks[found.rank].append(found)
-    chosen: list[Found] = []
-    left: list[Found] = []
-    for rank, those in ranks.items():
-        those.sort(key=lambda found: (found.order, _spread(found.done)))
-        share = most * _SHARES[rank] // sum(_SHARES.values())
-        chosen += those[:share]
-        left += those[share:]
-    return (chosen + left)[:most]
-
-
-def _spread(number: int) -> int:
-    """Return the number with its bits reversed, by which any few of a series lie far apart."""
-    return int(f"{number:032b}"[::-1], 2)
 
 
 def _built(journal: Journal, chosen: Iterable[Found]) -> Iterator[tuple[Key, Image]]:

@@ -97,6 +97,21 @@ def test_images_of_a_long_journal_are_sampled_with_every_prefix() -> None:
     assert {each.done for each in kills} == set(range(len(disk.journal) + 1))
 
 
+def test_many_acknowledgements_do_not_multiply_the_images() -> None:
+    disk = Disk()
+    process = Process(disk)
+    descriptor = process.open("/log", os.O_CREAT | os.O_WRONLY)
+    for _ in range(200):
+        process.write(descriptor, b"line")
+    entries = [HistoryEntry(number + 2, True, "line") for number in range(200)]
+    found = search(disk.journal, History(lambda: 0, entries=entries), EXT4_ORDERED)
+    assert len(found.found) < 16_000, "most of them will never be checked"
+    seen = [each for each in found.found if each.rank is Rank.ONE_LOST]
+    visited = {each.done for each in seen}
+    assert len(visited) > 190, "an acknowledgement without its own images"
+    assert max(visited) == len(disk.journal)
+
+
 @pytest.mark.parametrize("name", ["scc", "ext4-journal"])
 def test_images_of_a_model_that_keeps_all_in_order_are_all_found(name: str) -> None:
     process = Process(Disk())

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from oracles.violation import UnreadableAfterCrash
+from powercut.explorer.diagnosis import diagnose
 from powercut.fuse import program_judge
 from powercut.fuse.crash_search import Found, Rank
 from powercut.fuse.image_check import Checked
@@ -60,3 +61,12 @@ def test_a_failure_that_loses_much_is_followed_by_those_that_lose_little(
     assert max(losses) > FILES, "the second pass has found the failure"
     assert min(losses) <= 2
     assert judge.counts.checked <= checks + checks // 8
+
+
+def test_each_part_of_the_work_is_shown() -> None:
+    texts: list[str] = []
+    judge = ProgramJudge(many_files(), _FirstBeforeLast(), 40, 1, show=texts.append)
+    diagnose(judge.judge([POSIX]))
+    assert texts[0] == "searching images: 1 of 1 model"
+    assert texts[1:41] == [f"checking images: {done} of 40" for done in range(1, 41)]
+    assert texts[-1] == "searching for missing barriers"
