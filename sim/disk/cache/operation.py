@@ -187,10 +187,9 @@ class Sync(NamedTuple):
         """Change nothing: the page cache has everything already."""
 
     def failed(self, policy: SyncFailure) -> FailedSync:
-        """Return this barrier as one that fails."""
-        return FailedSync(
-            self.path, self.inode, self.data_only, policy, start=self.start, end=self.end
-        )
+        """Return this barrier as one that fails; btrfs always writes the whole file."""
+        start, end = (0, 0) if policy is SyncFailure.BTRFS else (self.start, self.end)
+        return FailedSync(self.path, self.inode, self.data_only, policy, start, end)
 
 
 class SyncFailure(StrEnum):
