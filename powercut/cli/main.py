@@ -64,6 +64,8 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:  # the type that click itself declares
         """Run a command; turn every exception into a message and an exit code."""
         try:
+            # Without a current directory, not even the modules of a command can be imported.
+            _check_current_directory()
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
@@ -85,6 +87,13 @@ class Commands(click.Group):
                 err=True,
             )
             ctx.exit(ExitCode.HARNESS_FAILED)
+
+
+def _check_current_directory() -> None:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise click.UsageError("the current directory was removed; change to another") from None
 
 
 def _version(ctx: click.Context, _parameter: click.Parameter, asked: bool) -> None:
@@ -112,10 +121,6 @@ def cli() -> None:
     missed or no verdict reached, 70 powercut itself failed, 130 interrupted, 141 the program
     that reads the output has ended.
     """
-    try:
-        os.getcwd()
-    except FileNotFoundError:
-        raise click.UsageError("the current directory was removed; change to another") from None
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -147,12 +147,12 @@ class SimulatedLoop(RefusingLoop):
             sys.set_asyncgen_hooks(*hooks)
             _set_running_loop(None)
             self._running = False
+            del until  # as in ``_steps``
 
     def _steps(self, until: asyncio.Task[Any] | None, limit_ns: int | None) -> bool:
-        ready, timers, clock, power, trace = (
-            self._ready, self._timers.heap, self.clock, self._power, self.trace,
+        ready, timers, clock, power, trace, task_type = (
+            self._ready, self._timers.heap, self.clock, self._power, self.trace, asyncio.Task,
         )  # fmt: skip
-        task_type = asyncio.Task
         for _ in repeat(None, MAX_STEPS):
             if timers and timers[0][0] <= clock.now_ns:
                 ready.extend(self._timers.due(clock.now_ns))
@@ -181,11 +181,11 @@ class SimulatedLoop(RefusingLoop):
             if power.off:
                 raise SimulatedCrash(_ENDED)
             if done is until:
+                # From Python 3.13 on a failure of the task refers to this frame.
+                del handle, callback, owner, done, until
                 return True
-        raise Livelock(
-            f"livelock: {MAX_STEPS} steps in one run, at now_ns={clock.now_ns}",
-            waiting_of(self._live_tasks()),
-        )
+        reason = f"livelock: {MAX_STEPS} steps in one run, at now_ns={clock.now_ns}"
+        raise Livelock(reason, waiting_of(self._live_tasks()))
 
     def _next(self, waiting: int) -> int:
         """Return the position of the ready handle that runs next."""
