@@ -16,7 +16,7 @@ from powercut.cli.exit_code import ExitCode
 from powercut.cli.finding_keeper import FindingKeeper
 from powercut.cli.output import console_beside, json_option, write_json
 from powercut.cli.pace import Pace
-from powercut.cli.usage import TimeRange, UsageMistake, asked_by_user, must_take_json
+from powercut.cli.usage import TimeRange, UsageMistake, asked_by_user, mistake_of, must_take_json
 from powercut.explorer.diagnosis import Diagnosis, diagnose
 from powercut.explorer.explore import judged, must_pass_undamaged
 from powercut.explorer.limits import Engine, Limits
@@ -259,7 +259,7 @@ def _explore(
             pace.diagnose()
             diagnosis = diagnose(verdicts)
     except HarnessError as mistake:
-        raise UsageMistake(f"{workload.tag}: {mistake}") from None
+        raise UsageMistake(f"{workload.tag}: {mistake_of(mistake) or mistake}") from None
     console.print(exploration_table(diagnosis))
     keeper = FindingKeeper(workload.tag, given["check"], limits, given["dump"])
     for number, cause in enumerate(diagnosis.causes, 1):

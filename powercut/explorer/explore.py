@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias, cast
 
+from oracles.violation import Violation
 from powercut.explorer.check_violation import FAILS_AT_START
 from powercut.explorer.crash_state import disks_along, done_at
 from powercut.explorer.interposed_check import InterposedCheck
@@ -142,15 +143,21 @@ def must_pass_undamaged(verdicts: Mapping[str, Exploration]) -> None:
     violation = found.checker.violation(Disk(image, found.model), known)
     if violation is not None:
         raise HarnessError(
-            f"on the undamaged disk, without any crash, {violation.statement}; correct the check, "
-            "or the workload"
+            f"on the undamaged disk, without any crash, {_with_place(violation)}; correct the "
+            "check, or the workload"
         )
     for failure in killed:
         if not failure.entries and not done_at(failure.crashes[0]):
             raise HarnessError(
-                f"on the disk with which the workload starts, {failure.violation.statement}; "
-                f"{FAILS_AT_START}"
+                "on the disk with which the workload starts, "
+                f"{_with_place(failure.violation)}; {FAILS_AT_START}"
             )
+
+
+def _with_place(violation: Violation) -> str:
+    """Return the sentence of a violation, with the line of the check that raised it, if known."""
+    at = violation.evidence.get("at")
+    return violation.statement if at is None else f"{violation.statement}, at {at}"
 
 
 def judge_of(

@@ -6,6 +6,8 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from errno import EISDIR
+from stat import S_ISDIR
 from typing import Final, TypeAlias
 
 from oracles.history import History, Known
@@ -324,6 +326,9 @@ def _content(process: Process, path: str) -> bytes | None:
         descriptor = process.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return None
-    content = process.pread(descriptor, process.fstat(descriptor).st_size, 0)
+    status = process.fstat(descriptor)
+    if S_ISDIR(status.st_mode):
+        raise IsADirectoryError(EISDIR, "a directory has no content to compare", path)
+    content = process.pread(descriptor, status.st_size, 0)
     process.close(descriptor)
     return content

@@ -214,7 +214,7 @@ def _run_one(plan: Plan, number: int, score: Score) -> None:
     score.tally.add(run.tally)
     score.tally.schedules.add(schedule_of(steps))
     if run.failure is None:
-        if not number:
+        if not number and not plan.is_over:
             _must_repeat(plan, score.target, steps)
         _reach(plan, run, Passing(len(steps), number), score)
     else:

@@ -32,6 +32,8 @@ from sim.errors import UnsupportedOperation
 
 # Functions of other modules than ``os`` that programs call on descriptors.
 _ELSEWHERE: Final = frozenset({"aio_read", "aio_write", "fcntl", "io_uring", "ioctl", "mmap"})
+# These are members of ``OsModule``.
+_OF_A_MODULE: Final = frozenset({"fdopen", "path"})
 
 
 class Process(
@@ -82,7 +84,8 @@ class Refusal:
     def __get__(self, process: Process | None, owner: type[Process]) -> Refusal:
         if process is None:
             return self
-        raise UnsupportedOperation(f"{self._name} is not modelled by the simulated disk")
+        remedy = f"; call OsModule(process).{self._name}" if self._name in _OF_A_MODULE else ""
+        raise UnsupportedOperation(f"{self._name} is not modelled by the simulated disk{remedy}")
 
 
 for _name in sorted(_ELSEWHERE | set(dir(os))):

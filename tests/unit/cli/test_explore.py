@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from powercut.cli.exit_code import ExitCode
 from sim.disk.crash.persistence import MODELS
 from tests.unit.cli.command_line import json_of, powercut, write_project
+from tests.unit.explorer.workloads import all_are_there, always_fails
 from tests.unit.fuzz.project import PROJECT
 
 QUICK = ("--states", "64")
@@ -250,7 +253,8 @@ def test_a_check_that_fails_without_a_crash_is_refused() -> None:
     assert result.exit_code == ExitCode.USAGE
     assert result.stderr == (
         "Error: directories: on the undamaged disk, without any crash, the check failed: "
-        "AssertionError: always; correct the check, or the workload\n"
+        f"AssertionError: always, at {_last_line_of(always_fails)}; correct the check, or the "
+        "workload\n"
     )
 
 
@@ -260,9 +264,59 @@ def test_a_check_that_demands_what_is_not_acknowledged_yet_is_refused() -> None:
     assert result.exit_code == ExitCode.USAGE
     assert result.stderr == (
         "Error: directories: on the disk with which the workload starts, the check failed: "
-        "AssertionError: a directory is lost; nothing is acknowledged there, so nothing can be "
-        "lost: correct the check, which may demand only what is acknowledged\n"
+        f"AssertionError: a directory is lost, at {_last_line_of(all_are_there)}; nothing is "
+        "acknowledged there, so nothing can be lost: correct the check, which may demand only "
+        "what is acknowledged\n"
     )
+
+
+def _last_line_of(check: Callable[..., None]) -> str:
+    lines, first = inspect.getsourcelines(check)
+    return f"{inspect.getfile(check)}:{first + len(lines) - 1}"
+
+
+@pytest.mark.parametrize(
+    ("workload", "sentence"),
+    [
+        (
+            "calls_fdopen",
+            (
+                "fdopen is not modelled by the simulated disk; call OsModule(process).fdopen; called "
+                "at {file}:5 in calls_fdopen"
+            ),
+        ),
+        (
+            "acknowledges_a_directory",
+            (
+                "on the undamaged disk, without any crash, the check raised IsADirectoryError: "
+                "[Errno 21] a directory has no content to compare: '/d'; correct the check, or the "
+                "workload"
+            ),
+        ),
+    ],
+)
+def test_mistake_of_a_workload_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workload: str, sentence: str
+) -> None:
+    module = f"mistaken_{workload}"
+    (tmp_path / f"{module}.py").write_text(
+        """
+import os
+
+def calls_fdopen(process, ack):
+    process.fdopen(process.open("/f", os.O_CREAT | os.O_WRONLY), "wb").close()
+
+def acknowledges_a_directory(process, ack):
+    process.mkdir("/d")
+    ack({"/d": b""})
+""",
+        encoding="ascii",
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    result = powercut("explore", f"{module}:{workload}", "--model", "scc")
+    file = tmp_path / f"{module}.py"
+    assert result.exit_code == ExitCode.USAGE
+    assert result.stderr == f"Error: {module}:{workload}: {sentence.format(file=file)}\n"
 
 
 @pytest.mark.parametrize(("check", "is_noted"), [("all_are_made", False), ("never_fails", True)])

@@ -26,6 +26,13 @@ def test_an_unmodelled_call_names_itself(process: Process, name: str) -> None:
         getattr(process, name)
 
 
+@pytest.mark.parametrize("name", ["fdopen", "path"])
+def test_a_member_of_the_module_is_named(process: Process, name: str) -> None:
+    with pytest.raises(UnsupportedOperation, match=rf"; call OsModule\(process\).{name}$"):
+        getattr(process, name)
+    assert getattr(OsModule(process), name)
+
+
 def test_a_name_that_os_does_not_have_is_an_attribute_error(process: Process) -> None:
     for name in ("no_such_call", "_exit", "__nothing__"):
         assert not hasattr(process, name)
