@@ -21,18 +21,19 @@ _SIMILAR: Final = 0.8
 _CHECK: Final = "check_recovered"
 
 
-def refuse_mistyped(reference: str, made: type, base: type) -> None:
-    """Raise ``HarnessError`` for a mistyped member of the class ``made``.
+def refuse_mistyped(reference: str, target: object, base: type) -> None:
+    """Raise ``HarnessError`` for a mistyped member of ``target``.
 
     ``base`` has all members that a target can have.
     """
-    own = [each for each in made.__mro__ if each not in base.__mro__]
-    for owner in own:
+    own = [each for each in type(target).__mro__ if each not in base.__mro__]
+    missing = {name for name in dir(base) if _is_missing(name, target, base)}
+    for owner in (*own, target):
         for name, member in vars(owner).items():
             if name.startswith("_") or hasattr(base, name):
                 continue
-            meant = _meant(name, base)
-            if meant and getattr(made, meant) is getattr(base, meant) and not _is_used(name, own):
+            meant = _meant(name, base, is_method=callable(member))
+            if meant in missing and not _is_used(name, own):
                 at = defined_at(member) if callable(member) else ""
                 raise HarnessError(
                     f"{reference} has {name}, which nothing uses, and has no {meant}: correct the "
@@ -40,13 +41,18 @@ def refuse_mistyped(reference: str, made: type, base: type) -> None:
                 )
 
 
-def _meant(name: str, base: type) -> str:
+def _is_missing(name: str, target: object, base: type) -> bool:
+    """Return whether ``target`` has left a member as ``base`` defines it."""
+    return name not in vars(target) and getattr(type(target), name) is getattr(base, name)
+
+
+def _meant(name: str, base: type, *, is_method: bool) -> str:
     """Return the public member of ``base`` that ``name`` resembles most, empty for none."""
     members = {_plain(each): each for each in dir(base) if not each.startswith("_")}
     similar = get_close_matches(_plain(name), members, 1, _SIMILAR)
     if similar:
         return members[similar[0]]
-    return _CHECK if name.startswith("check") else ""
+    return _CHECK if is_method and name.startswith("check") else ""
 
 
 def _plain(name: str) -> str:

@@ -247,7 +247,7 @@ def check_target(reference: str, make_target: MakeTarget) -> AnyTarget:
                     f"{reference} returns one target twice, and must make a new one for each run"
                 )
             must_take(f"{reference} has actions, which", target.actions)
-            refuse_mistyped(reference, type(target), DiskTarget)
+            refuse_mistyped(reference, target, DiskTarget)
             _check_members(reference, target)
             target.attach(World(target.make_host, PlainChoices()))
             actions = tuple(target.actions() or ())

@@ -281,8 +281,8 @@ def _last_line_of(check: Callable[..., None]) -> str:
         (
             "calls_fdopen",
             (
-                "fdopen is not modelled by the simulated disk; call OsModule(process).fdopen; called "
-                "at {file}:5 in calls_fdopen"
+                "fdopen is not modelled by the simulated disk; call OsModule(process).fdopen; "
+                "called at {file}:5 in calls_fdopen"
             ),
         ),
         (

@@ -58,6 +58,7 @@ def test_method_that_resembles_a_member_is_refused_with_its_line(
         ("crashfree = True", "crash_free"),
         ("feature = {}", "features"),
         ("expected_mark = ()", "expected_marks"),
+        ("def __init__(self): self.refusal = (OSError,)", "refusals"),
     ],
 )
 def test_attribute_that_resembles_a_member_is_refused(module: str, member: str, meant: str) -> None:
@@ -65,7 +66,7 @@ def test_attribute_that_resembles_a_member_is_refused(module: str, member: str, 
     Path(f"{module}.py").write_text(source, encoding="ascii")
     result = powercut("run", f"{module}:Wrong", "--examples", "3", "-n", "1")
     assert (result.exit_code, result.stdout) == (ExitCode.USAGE, "")
-    name = member.split(" ", maxsplit=1)[0].rstrip(":")
+    name = member.removeprefix("def __init__(self): self.").split(" ", maxsplit=1)[0].rstrip(":")
     assert f"Wrong has {name}, which nothing uses, and has no {meant}: " in result.stderr
 
 
@@ -77,6 +78,9 @@ def test_attribute_that_resembles_a_member_is_refused(module: str, member: str, 
         "def check_state(self): pass\n    def put(self, _): self.check_state(); return 'put'",
         "def check_state(self): pass\n    def quiesce(self): getattr(self, 'check_state')()",
         "check_values = True\n    def quiesce(self): assert self.check_values",
+        "def __init__(self): self.refusal = 3; assert self.refusal",
+        "def __init__(self): self.checked = 0",
+        "def __init__(self): self.refusals = (OSError,); self.refusal = 3",
         "def _check_recoverd(self): pass",
         "def recovered(self): pass",
         "def verify(self): pass",
