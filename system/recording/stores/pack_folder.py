@@ -98,12 +98,22 @@ class PackFolder:
 
     def _newest_first(self) -> list[PackTable]:
         if self._unread is None:
-            self._unread = set(self.numbers())
+            self._unread = self._listed()
         while self._unread:
             number = min(self._unread)
             self._read(number, self._path(number))
             self._unread.discard(number)
         return [self._tables[number] for number in sorted(self._tables, reverse=True)]
+
+    def _listed(self) -> set[int]:
+        """Return the numbers of the packs; another thread may write one meanwhile."""
+        self._unread = numbers = set[int]()
+        try:
+            numbers.update(self.numbers())
+        except OSError:
+            self._unread = None
+            raise
+        return numbers
 
     def _read(self, number: int, path: str) -> None:
         if self._files.kind(path) is not FileKind.FILE:

@@ -180,10 +180,11 @@ class WalRecording:
     def is_checkpoint_due(self) -> bool:
         """Whether a segment can be removed, and was not when a checkpoint was refused."""
         log = self.log
+        # A checkpoint that is under way removes segments in another thread.
         return (
-            log.has_superfluous_segment
+            not self._is_checkpointing
+            and log.has_superfluous_segment
             and len(log.segments) > self._refused_segments
-            and not self._is_checkpointing
         )
 
     async def checkpoint(self) -> None:
@@ -215,9 +216,11 @@ class WalRecording:
             # The packs have the log records that the log may have lost. The checkpoint covers all
             # entries in doubt: after a crash those that survive would be read as open executions.
             sequence, done, running = log.last, dict(self.waiting), list(self.running.values())
-        self.being_written = frozenset(done)
+        # During the barrier, a record may have got a file of its own.
+        done = {each: view for each, view in done.items() if self.waiting.get(each) is view}
         records = list(done.values())
-        snapshots = [execution.view() for execution in running]
+        snapshots = [execution.view() for execution in running if self.has(execution.execution_id)]
+        self.being_written = frozenset(each.execution_id for each in (*records, *snapshots))
         is_stale = log.has_segments or self._snapshot_numbers or self._is_checkpoint_wrong
         if records or snapshots or is_stale:
             await self._host.workers.run(lambda: self._write_packs(records, snapshots))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from posixpath import join
 from typing import Final, NamedTuple
 
@@ -122,7 +123,9 @@ def sweep_recording(files: FileSystem, root: str = "") -> list[str]:
         if files.kind(path) is FileKind.DIRECTORY:
             swept += sweep_temporaries(files, path)
             if NEXT_CURRENT in files.listdir(path):
-                files.unlink(join(path, NEXT_CURRENT))
+                # It may be a directory; nothing depends on it.
+                with suppress(OSError):
+                    files.unlink(join(path, NEXT_CURRENT))
     return swept
 
 

@@ -75,6 +75,16 @@ def test_a_new_boot_makes_a_new_segment(bench: Bench) -> None:
     run(work())
 
 
+def test_a_directory_in_the_place_of_the_next_link_stops_no_boot(bench: Bench) -> None:
+    async def work() -> None:
+        (bench.root / "wal" / "current.next").mkdir(parents=True)
+        await bench.open()
+        done = await bench.finished()
+        assert bench.store.load(done.execution_id) == done
+
+    run(work())
+
+
 def test_current_that_is_a_directory_is_left(bench: Bench) -> None:
     async def work() -> None:
         (bench.root / "wal" / "current").mkdir(parents=True)
