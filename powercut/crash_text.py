@@ -6,6 +6,7 @@ Neighbouring ranges of one file are one line, and so is a file whose creation is
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
@@ -55,10 +56,15 @@ def lost_lines(
     names: Names,
     places: Places = _NOWHERE,
 ) -> Iterator[str]:
-    """Yield at most five lines about the pieces of ``micros`` that are lost or torn."""
-    found = list(losses(micros, survivors, names))
+    """Yield at most five lines about the pieces of ``micros`` that are lost or torn.
+
+    Equal lines in succession, as of several changes of the attributes of a file, are one.
+    """
+    lost = losses(micros, survivors, names)
+    texts = [f"{loss.text}{_at(loss.operations, places)}" for loss in lost]
+    found = [text for text, _ in groupby(texts)]
     shown = found if len(found) <= MOST_LINES else found[: MOST_LINES - 1]
-    yield from (f"lost   {loss.text}{_at(loss.operations, places)}" for loss in shown)
+    yield from (f"lost   {text}" for text in shown)
     if len(shown) < len(found):
         yield f"lost   and {len(found) - len(shown)} more pieces"
     if micros and not found:

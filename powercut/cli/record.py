@@ -17,6 +17,7 @@ from powercut.fuse.record import record
 from powercut.fuse.recording import Recording, save_recording
 
 _SHOWN_LINES = 8
+_SHOWN_CHARACTERS = 100
 
 OPTIONS_FIRST = {"allow_interspersed_args": False}
 """Options behind the name of the program are the program's, also without ``--``."""
@@ -80,7 +81,8 @@ def print_recording(console: Console, recording: Recording) -> None:
         soft_wrap=True,
     )
     for after, text in acknowledged[:_SHOWN_LINES]:
-        console.print(f"  after operation {after}: {one_line(text)}", soft_wrap=True)
+        shown = text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 1]}…"
+        console.print(f"  after operation {after}: {one_line(shown)}", soft_wrap=True)
     if len(acknowledged) > _SHOWN_LINES:
         console.print(f"  and {len(acknowledged) - _SHOWN_LINES} more")
     for note in recording.notes:

@@ -104,7 +104,8 @@ class Descent:
             HarnessError(
                 f"the check is not deterministic: after the same {self._number} answers of the "
                 f"disk it asked for {first}, and now for {now}; it must depend on nothing but the "
-                "disk and the values that were acknowledged, and keep nothing between two calls"
+                "disk and the values that were acknowledged, and keep nothing between two calls; "
+                "--engine brute allows it to depend on its process id or on the clock"
             )
         )
 

@@ -345,6 +345,9 @@ def test_a_check_with_state_is_a_usage_mistake() -> None:
     result = powercut("explore", "directories", *lazy)
     assert result.exit_code == ExitCode.USAGE
     assert "the check is not deterministic: after the same" in result.stderr
+    assert result.stderr.endswith(
+        "; --engine brute allows it to depend on its process id or on the clock\n"
+    )
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])

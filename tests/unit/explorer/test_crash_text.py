@@ -77,6 +77,19 @@ def test_nothing_lost_is_said() -> None:
     assert lines(process, lambda _: False) == ["lost   nothing of 2 unsynced"]
 
 
+def test_equal_lines_in_succession_are_one() -> None:
+    process = process_on()
+    process.mkdir("/d")
+    process.sync()
+    process.chmod("/d", 0o700)
+    process.chmod("/d", 0o755)
+    unsynced = process.disk.unsynced().micros
+    survivors = SurvivorSet(tuple(range(len(unsynced))))
+    assert len(unsynced) == 2
+    names = names_at(process.disk.journal, process.disk.operations)
+    assert list(lost_lines(unsynced, survivors, names)) == ["lost   attributes of /d"]
+
+
 def test_at_most_five_lines_are_printed() -> None:
     process = process_on()
     for name in "abcdefgh":

@@ -262,6 +262,11 @@ def test_control_characters_in_output_are_escaped(tmp_path: Path) -> None:
     assert "\033" not in result.stdout
 
 
+def test_a_long_acknowledgement_is_cut(tmp_path: Path) -> None:
+    result = powercut_in(tmp_path, "record", "--", "sh", "-c", "echo > f; printf '%0500d' 1")
+    assert f"  after operation 2: {'0' * 99}…" in result.stdout.splitlines()
+
+
 def test_a_verdict_needs_no_output(tmp_path: Path) -> None:
     command = f"{sys.executable} -m powercut try --json out -- sh -c 'echo > f'"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
