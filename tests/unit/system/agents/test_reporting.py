@@ -8,6 +8,7 @@ from system.durable.report import REPORTS
 from system.errors import StorageError
 from system.runtime import Options
 from tests.unit.system.agents.emitting import DAY, emit, fail_disk, status
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import parent_and_child
 from tests.unit.system.agents.room import SECOND_NS, Room, opened
 
@@ -56,6 +57,22 @@ def test_a_report_comes_once() -> None:
     room.reopen()
     room.settle()
     assert reported(room) == []
+
+
+def test_a_report_that_was_acknowledged_before_a_snapshot_does_not_come_again() -> None:
+    room, ada, trigger_id = dead(Options(most_attempts=1, snapshot_lines=3))
+    room.run(room.runtime.acknowledge(f"{trigger_id}.dead"))
+    room.settle(5)
+    for number in range(4):
+        room.say(ada, script(("send_message", {"to": "USER", "payload": number})))
+    assert room.exists("user/events.1.jsonl")
+    assert rows(room) == 1
+
+    room.reopen()
+    room.settle()
+
+    assert f"{trigger_id}.dead" not in reported(room)
+    assert rows(room) == 0
 
 
 def test_a_report_that_a_crash_has_prevented_comes_with_the_boot() -> None:

@@ -10,6 +10,7 @@ from system.agents.agent import Agent
 from system.agents.history import History
 from system.agents.snapshot_data import snapshot_data
 from system.agents.snapshots import Snapshots
+from system.agents.turns import MOST_PRESENTATIONS
 from system.errors import LineTooLarge
 from system.ports import JsonObject
 from system.recovery.recovery_text import recovery_text
@@ -55,6 +56,22 @@ def test_a_boot_from_a_snapshot_leads_to_the_state_of_the_running_session() -> N
 
     assert [state(room.agent(agent).history) for agent in (ada, bob)] == before
     assert room.runtime.report.problems == []
+
+
+def test_a_snapshot_names_the_execution_that_the_next_turn_retries() -> None:
+    room, ada = opened(SHORT)
+    room.provider.fail("sent", MOST_PRESENTATIONS)
+    room.say(ada, "dead")
+    room.settle(100)
+    failed = room.agent(ada).history.retry_of
+    assert failed is not None
+    assert b'"retry_of":"%b"' % failed.encode() in room.read(
+        f"agents/{room.session(ada)}/{segments(room, room.session(ada))[-2]}"
+    )
+
+    room.reopen(start=False)
+
+    assert room.agent(ada).history.retry_of == failed
 
 
 def test_the_snapshot_is_the_first_line_of_the_new_segment() -> None:
