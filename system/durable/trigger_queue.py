@@ -43,9 +43,6 @@ class TriggerQueue:
         """Whether triggers are withheld."""
         return bool(self._withheld)
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
     def add(self, trigger: Trigger, number: int) -> None:
         """Add a PENDING trigger with the number of its row, or change its time or session."""
         self._withheld.pop(trigger.id, None)

@@ -37,10 +37,6 @@ class LogRecordIndex:
         self._bases.append(base)
         self._size_bytes += series.end
 
-    def __len__(self) -> int:
-        """Return the number of executions."""
-        return len(self._places) + len(self._snapshots.keys() - self._places.keys())
-
     def ids(self) -> Iterator[str]:
         """Yield the ids of the executions, in the order of their first log records."""
         for owner in {**self._snapshots, **self._places}:

@@ -35,10 +35,6 @@ class LoggedExecutions:
         for series in log:
             self._log_records.add(series, after)
 
-    def __len__(self) -> int:
-        """Return the number of executions that have log records in the log."""
-        return len(self._log_records)
-
     def get(self, execution_id: str) -> Execution | None:
         """Return an execution, or None if the log does not have its start."""
         if execution_id not in self._read:

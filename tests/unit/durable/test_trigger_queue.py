@@ -71,7 +71,7 @@ def test_sessions_have_their_own_order() -> None:
         ["a"], ["b"], ["c"], [],
     ]  # fmt: skip
     assert queue.take_due_sessions(20.0) == []
-    assert len(queue) == 0
+    assert queue.next_due_at() is None
 
 
 def test_the_next_time_is_that_of_the_first_future_trigger() -> None:

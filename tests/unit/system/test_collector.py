@@ -117,6 +117,20 @@ def test_m2_a_collected_child_that_completed_is_neither_lost_nor_vanished() -> N
         assert (report.problems, report.vanished, report.detached) == ([], [], [])
 
 
+def test_the_last_line_of_a_completed_agent_is_durable_before_its_log_is_archived() -> None:
+    room, ada = opened(AFTER_AN_HOUR)
+    room.say(ada, script(("spawn_agent", {"name": "Bob", "instructions": "work"})))
+    session_id = room.session(room.named("Bob").agent_id)
+    room.say(room.named("Bob").agent_id, script(("complete", {"result": 42})))
+    room.files.calls.clear()
+
+    room.settle(HOUR + 1)
+
+    calls = room.files.calls
+    synced, archived = f"fsync {log_of(session_id)}", f"replace archive/{session_id}.jsonl"
+    assert calls.index(synced) < calls.index(archived)
+
+
 def test_m3_a_request_whose_agent_was_collected_gives_the_same_agent() -> None:
     room = Room(AFTER_AN_HOUR)
     room.open()

@@ -41,6 +41,13 @@ def test_data_of_a_line_that_resembles_a_line_is_no_line() -> None:
     assert found.bad == (BadSpan(SIZE - 1, SIZE, "a line end is damaged", False),)
 
 
+def test_the_last_two_lines_are_found_although_both_line_ends_are_damaged() -> None:
+    found = scan(ONE + TWO[:-1] + b"J" + THREE[:-1] + b"J", OWNER, "p")
+
+    assert [each.seq for each in found.lines] == [1, 2, 3]
+    assert found.bad[0] == BadSpan(2 * SIZE - 1, 2 * SIZE, "a line end is damaged", False)
+
+
 def test_an_explained_end_is_torn_and_damage_in_the_middle_stays() -> None:
     content = b"garbage\n" * 9 + TWO + bytes(200)
     found = scan(content, OWNER, "p").with_tail_explained()

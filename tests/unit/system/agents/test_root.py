@@ -132,6 +132,7 @@ def test_a_directory_with_anything_else_is_no_root_and_stays_as_it_is(
         (b"", "root.json: it cannot be read: it does not end with a crc"),
         (b"{}", "root.json: it cannot be read: it does not end with a crc"),
         (seal({"made_by": "powercut"}), "root.json: it names no format"),
+        (seal({"format": 2, "root_id": 7}), "root.json: it names no root_id"),
     ],
 )
 def test_a_marker_that_says_nothing_is_refused(

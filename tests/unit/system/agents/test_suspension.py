@@ -155,6 +155,26 @@ def test_an_agent_that_ends_while_it_is_being_suspended_closes_once() -> None:
     room.check_no_failures()
 
 
+def test_a_suspension_that_waits_while_its_agent_ends_leaves_the_record_of_the_end() -> None:
+    room, (_, bob, _) = three_roots(slots=3)
+    gate = asyncio.Event()
+    room.provider.hooks["send"] = gate.wait
+    room.run(room.runtime.send(bob, "hello"))
+    room.settle()
+    suspending = room.world.loop.create_task(room.runtime.suspend(bob))
+    ending = room.world.loop.create_task(room.runtime.terminate(bob))
+    room.settle()
+    assert not suspending.done()
+
+    gate.set()
+    room.run(suspending)
+    room.run(ending)
+    room.settle()
+
+    assert state(room, bob) == "TERMINATED"
+    room.check_no_failures()
+
+
 def test_a_turn_waits_while_its_own_conversation_is_being_suspended() -> None:
     room, (_, bob, _) = three_roots(slots=3)
     gate = asyncio.Event()

@@ -13,6 +13,7 @@ from system.durable.state import Transaction
 from system.durable.trigger import TriggerSpec
 from system.errors import Closed
 from system.ports import Json
+from system.recovery.recovery_text import recovery_text
 from system.runtime import Runtime
 from tests.unit.system.agents.emitting import (
     DAY,
@@ -23,7 +24,7 @@ from tests.unit.system.agents.emitting import (
 )
 from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import parent_and_child
-from tests.unit.system.agents.room import SECOND_NS, opened
+from tests.unit.system.agents.room import SECOND_NS, log_of, opened
 
 
 def test_a_root_has_no_database_before_the_first_trigger() -> None:
@@ -240,6 +241,23 @@ def test_transactions_that_wait_together_remove_settled_rows_once(
 
     room.run(emit_many())
     assert len(removals) == 2
+
+
+def test_work_that_waits_for_a_session_that_is_not_served_is_reported() -> None:
+    room, ada = opened()
+    bob = room.create("Bob")
+    for agent in (ada, bob):
+        emit(room, agent, in_s=60)
+    session_id = room.session(bob)
+    room.kill()
+    room.write(log_of(session_id), bytes(100))
+
+    report = room.open().report
+
+    assert report.unfed == [session_id]
+    assert f"  session {session_id}: work in state.db waits for it, and it is not served" in (
+        list(recovery_text(report))
+    )
 
 
 def test_the_triggers_of_an_older_program_are_taken_over_and_run_once() -> None:
