@@ -116,10 +116,7 @@ class Orchestrator:
 
     def has_due_trigger(self, agent: Agent) -> bool:
         """Whether a trigger of an agent is due, and the agent may take a turn."""
-        durable = self.durable
-        if durable.stores is None or not agent.may_run:
-            return False
-        return durable.due_trigger(agent.session_id) is not None
+        return agent.may_run and self.durable.due_trigger(agent.session_id) is not None
 
     def wake(self, agent: Agent) -> None:
         """Start the task that takes the agent's turns, unless it runs or has nothing to do."""
