@@ -177,6 +177,11 @@ def test_a_person_says_that_it_was_performed(bench: Bench) -> None:
     assert undecided(bench) == []
 
 
+def test_an_activity_that_is_still_to_be_performed_needs_no_decision(bench: Bench) -> None:
+    intend(bench)
+    assert undecided(bench) == []
+
+
 def undecided(bench: Bench) -> list[Activity]:
     found = bench.do(bench.stores.activities.undecided)
     return [each for each in found if isinstance(each, Activity)]
