@@ -193,6 +193,16 @@ def test_a_turn_waits_while_its_own_conversation_is_being_suspended() -> None:
     room.check_no_failures()
 
 
+def test_a_runtime_that_closes_ends_the_conversation_whose_record_the_disk_refuses() -> None:
+    room, (_, bob, _) = three_roots(slots=3)
+    room.files.fail("replace", record_of(room.session(bob)), errno.ENOSPC, sticky=True)
+
+    with pytest.raises(StorageFull):
+        room.run(room.runtime.close())
+
+    assert {f"stop c{number}" for number in (1, 2, 3)} <= set(room.provider.asked)
+
+
 def test_a_runtime_that_closes_suspends_every_conversation() -> None:
     room, agents = three_roots(slots=3)
 
