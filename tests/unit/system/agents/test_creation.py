@@ -201,3 +201,17 @@ def test_a_creation_that_is_given_up_frees_its_slot() -> None:
     room.settle()
 
     assert room.create("Bob")
+
+
+def test_a_creation_whose_barrier_failed_frees_its_slot() -> None:
+    room = Room(Options(slots=1))
+    room.open()
+    room.files.fail("fdatasync", "events.jsonl", errno.EIO)
+    with pytest.raises(LogStopped):
+        room.create("Ada")
+
+    bob = room.create("Bob")
+    room.say(bob, "hello")
+
+    assert room.named("Bob").turns == 1
+    assert "stop c1" in room.provider.asked
