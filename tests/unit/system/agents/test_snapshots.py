@@ -137,6 +137,7 @@ def test_a_snapshot_forgets_ids_that_cannot_be_dispatched_again() -> None:
     history = room.agent(bob).history
 
     assert len(history.enqueued) < 9
+    assert not history.from_user
     assert history.dispatched_of.keys() == {room.session(ada)}
     assert room.named("Bob").turns >= 8
 
