@@ -63,6 +63,16 @@ def test_a_line_whose_message_the_disk_refuses_stays_above_the_watermark() -> No
     assert [mark for _, mark in watermarks(room, room.session(ada))] == [None, 4, 4, 13]
 
 
+def test_the_watermark_is_below_the_first_of_several_lines_that_are_not_dispatched() -> None:
+    room, ada = opened()
+    room.files.fail("append", "user/events.jsonl", errno.ENOSPC, sticky=True)
+    for payload in ("one", "two"):
+        room.say(ada, script(("send_message", {"to": "USER", "payload": payload})))
+    room.say(ada, "and then?")
+
+    assert [mark for _, mark in watermarks(room, room.session(ada))] == [None, 4, 4]
+
+
 def test_what_is_above_the_watermark_is_done_by_recovery(room: Room) -> None:
     turns = [
         completed("t1", outbox=[message("x", ADA, "USER", payload="first")]),
