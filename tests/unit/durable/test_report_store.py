@@ -52,6 +52,14 @@ def test_a_trigger_that_stops_is_reported_to_the_operator(bench: Bench) -> None:
     }  # fmt: skip
 
 
+def test_a_report_whose_id_is_there_stays_as_it_is(bench: Bench) -> None:
+    for payload in ({"n": 1}, {"n": 2}):
+        bench.do(bench.stores.reports.add, "one", None, payload)
+
+    assert [report.payload for report in bench.stores.reports.take()] == [{"n": 1}]
+    assert kept(bench) == [("one", None)]
+
+
 def test_a_trigger_that_is_dead_at_a_boot_is_reported(bench: Bench) -> None:
     trigger_id = bench.emit()
     for _ in range(5):

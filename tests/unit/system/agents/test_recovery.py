@@ -59,7 +59,10 @@ def test_a_second_recovery_changes_nothing_but_the_epoch(room: Room) -> None:
 
 def test_temporary_files_of_sessions_and_of_the_root_are_swept(room: Room) -> None:
     room.put_session(ONE, created(ADA, "Ada"))
-    left = [f"{record_of(ONE)}.tmp.0000000a", "root.json.tmp.0000000b"]
+    left = [
+        f"{record_of(ONE)}.tmp.0000000a", "root.json.tmp.0000000b",
+        "user/events.1.jsonl.tmp.0000000c",
+    ]  # fmt: skip
     for path in left:
         room.write(path, b"half")
 
