@@ -154,6 +154,10 @@ class RealFileSystem:
             mode = self._calls.stat(self._path(path)).st_mode
         except FileNotFoundError:
             return None
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            return FileKind.OTHER
         if stat.S_ISREG(mode):
             return FileKind.FILE
         return FileKind.DIRECTORY if stat.S_ISDIR(mode) else FileKind.OTHER

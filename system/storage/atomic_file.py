@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from posixpath import join
 from typing import Final
 
@@ -110,6 +111,9 @@ def sweep_temporaries(
     swept = []
     for name in files.listdir(directory) if names is None else names:
         if name.startswith(prefix) and _TEMPORARY.fullmatch(name):
-            swept.append(join(directory, name))
-            files.unlink(swept[-1])
+            path = join(directory, name)
+            # A directory is no file of a crash.
+            with suppress(IsADirectoryError):
+                files.unlink(path)
+                swept.append(path)
     return swept

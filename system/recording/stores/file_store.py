@@ -147,9 +147,10 @@ class FileExecutionStore:
         return None
 
     def has_own_file(self, execution_id: str) -> bool:
-        """Return whether the record has a file of its own, or another program has its name."""
+        """Return whether a regular file has the name of the record."""
         plain = self._path(execution_id)
-        return any(self._host.files.kind(path) for path in (plain, plain + COMPRESSED))
+        kinds = (self._host.files.kind(path) for path in (plain, plain + COMPRESSED))
+        return FileKind.FILE in kinds
 
     def stream_events(self, execution_id: str) -> Iterator[ExecutionEvent]:
         """Yield the events of a long record, one at a time in memory.
@@ -246,7 +247,9 @@ def is_settled(store: FileExecutionStore, execution: Execution) -> bool:
     except (RecordNotFoundError, RecordCorruptedError):
         return False
     except StorageError:
-        return True  # of a newer version, or not a record: it is left unchanged
+        # A file of a newer version, or of another execution, is left unchanged. A directory, and a
+        # pack that cannot be read, show nothing.
+        return store.has_own_file(execution.execution_id)
     if record.frozen_response is not None or record.header.invalidation is not None:
         return True
     return not execution.is_finished and len(record.events) >= execution.event_count

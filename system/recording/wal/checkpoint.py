@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from system.errors import BadSeal, NewerFormat
-from system.ports import FileSystem, Ids, JsonObject
+from system.ports import FileKind, FileSystem, Ids, JsonObject
+from system.recording.records.errors import ForeignRecordFile
 from system.storage.atomic_file import read_whole, write_atomic
 from system.storage.codec import seal, unseal
 
@@ -41,11 +42,17 @@ class Checkpoint(NamedTuple):
 
 
 def read_checkpoint(files: FileSystem, path: str) -> Checkpoint:
-    """Read the checkpoint at ``path``; raises ``NewerFormat`` or ``OSError``."""
-    try:
-        content = read_whole(files, path)
-    except FileNotFoundError:
+    """Read the checkpoint at ``path``.
+
+    Raises ``NewerFormat`` or ``OSError``, and ``ForeignRecordFile`` if it is not a regular file,
+    because no checkpoint can be written then.
+    """
+    kind = files.kind(path)
+    if kind is None:
         return Checkpoint()
+    if kind is not FileKind.FILE:
+        raise ForeignRecordFile(path, "it is not a regular file")
+    content = read_whole(files, path)
     try:
         members = unseal(content.removesuffix(b"\n"))
     except BadSeal as bad:

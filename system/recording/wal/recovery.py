@@ -30,6 +30,8 @@ from system.storage.quarantine import put_aside
 
 _ASIDE: Final = re.compile(r"\.quarantine\.\d+$|\.tmp\.[0-9a-f]{8}$")
 
+_NO_DIRECTORY: Final = "it is not a directory"
+
 
 class BadBytes(NamedTuple):
     """Bytes of the file at ``path`` that are not kept."""
@@ -43,7 +45,8 @@ class ReadLog(NamedTuple):
     """A log as a crash has left it.
 
     ``last`` is the number of its last entry, ``number`` that of its newest segment,
-    ``snapshots`` are the numbers of all packs of snapshots, used or not. ``superfluous`` are
+    ``snapshots`` are the numbers of all packs of snapshots, used or not, and ``pack`` is the
+    highest number of a pack in ``checkpoint`` or a name in that directory. ``superfluous`` are
     segments that a crash has left, or a power cut has restored. ``missing_paths`` are
     files and directories that existed at the checkpoint.
     """
@@ -56,6 +59,7 @@ class ReadLog(NamedTuple):
     bad: tuple[BadBytes, ...]
     last: int
     number: int
+    pack: int
     superfluous: tuple[str, ...]
     missing_paths: tuple[str, ...]
 
@@ -73,11 +77,6 @@ class ReadLog(NamedTuple):
     def newest_records(self) -> int:
         """The number of the newest pack of records in the checkpoint, or 0."""
         return 0 if self.missing_paths else self.checkpoint.records or 0
-
-    @property
-    def pack(self) -> int:
-        """The highest number of a pack that the checkpoint or a pack of snapshots has."""
-        return max([self.checkpoint.pack, *self.snapshots])
 
 
 def read_log(files: FileSystem, clock: Clock, root: str = "") -> ReadLog:
@@ -106,6 +105,7 @@ def read_log(files: FileSystem, clock: Clock, root: str = "") -> ReadLog:
         tuple(reader.bad),
         last,
         reader.number,
+        reader.pack,
         tuple(reader.superfluous),
         missing_paths,
     )
@@ -170,6 +170,7 @@ class _Reader:
         self.report = WalReport()
         self.bad: list[BadBytes] = []
         self.number = 0
+        self.pack = 0
         self.superfluous: list[str] = []
         self._files = files
         self._root = root
@@ -180,7 +181,7 @@ class _Reader:
         found = read_checkpoint(self._files, path)
         if found.problem:
             self._add_bad(path, found.content, found.problem)
-        self.number = max(0, found.segment - 1)
+        self.number, self.pack = max(0, found.segment - 1), found.pack
         return found
 
     def read_segments(self, checkpoint: Checkpoint) -> tuple[ScannedSegment, ...]:
@@ -189,11 +190,14 @@ class _Reader:
         for path, name in self._names(DIRECTORY):
             if SEGMENT_NAME.fullmatch(name):
                 number = number_of(name)
+                is_needed = number >= checkpoint.segment
+                if not self._is_regular(path, is_needed=is_needed):
+                    continue
                 self.number = max(self.number, number)
-                if number < checkpoint.segment:
-                    self.superfluous.append(path)
-                else:
+                if is_needed:
                     contents[path] = read_whole(self._files, path)
+                else:
+                    self.superfluous.append(path)
             elif name == CURRENT:
                 self._check_link(path)
             elif name != NEXT_CURRENT:
@@ -231,17 +235,21 @@ class _Reader:
 
         Without a checkpoint all packs are used; a newer one takes precedence.
         """
-        numbers: dict[int, str] = {}
+        numbers: list[int] = []
         for path, name in self._names(SNAPSHOTS):
             found = NAME.fullmatch(name)
             if found is None:
                 self._add_foreign(path)
-            else:
-                numbers[int(found[1])] = path
-        for number in sorted(numbers):
-            if not checkpoint.is_whole or number == checkpoint.pack:
-                self._read_pack(numbers[number], executions)
-        return tuple(sorted(numbers))
+                continue
+            number = int(found[1])
+            # A pack cannot be written in the place of a directory.
+            self.pack = max(self.pack, number)
+            is_needed = not checkpoint.is_whole or number == checkpoint.pack
+            if self._is_regular(path, is_needed=is_needed):
+                numbers.append(number)
+                if is_needed:
+                    self._read_pack(path, executions)
+        return tuple(numbers)
 
     def find_missing(
         self, checkpoint: Checkpoint, segments: Sequence[ScannedSegment]
@@ -254,11 +262,13 @@ class _Reader:
         newest = join(directory, pack_name(checkpoint.records or 0))
         snapshot = join(self._root, SNAPSHOTS, pack_name(checkpoint.snapshots or 0))
         kind = self._files.kind(directory)
+        if kind not in {None, FileKind.DIRECTORY}:
+            raise ForeignRecordFile(directory, _NO_DIRECTORY)
         if kind is None and (checkpoint.is_whole or _had_barrier(segments)):
             missing[directory] = "the directory is missing, and all records in it are lost"
-        elif kind is FileKind.DIRECTORY and checkpoint.records and not self._files.kind(newest):
+        elif kind is not None and checkpoint.records and not self._is_file(newest):
             missing[newest] = "the pack is missing, and the records in it are lost"
-        if checkpoint.snapshots and not self._files.kind(snapshot):
+        if checkpoint.snapshots and not self._is_file(snapshot):
             missing[snapshot] = (
                 "the pack is missing, and with it the executions that were under way"
                 " at the checkpoint"
@@ -287,8 +297,24 @@ class _Reader:
         if kind is None:
             return []
         if kind is not FileKind.DIRECTORY:
-            raise ForeignRecordFile(path, "it is not a directory")
+            raise ForeignRecordFile(path, _NO_DIRECTORY)
         return [(join(path, name), name) for name in self._files.listdir(path)]
+
+    def _is_file(self, path: str) -> bool:
+        return self._files.kind(path) is FileKind.FILE
+
+    def _is_regular(self, path: str, *, is_needed: bool) -> bool:
+        """Return whether a listed name can be that of a file of the log; report others.
+
+        The process that owns the root may have removed a file that is not needed meanwhile.
+        """
+        kind = self._files.kind(path)
+        if kind is FileKind.FILE or (kind is None and not is_needed):
+            return True
+        self.report.findings.append(
+            f"{path}: it is not a regular file, and was left; move it out of the directory"
+        )
+        return False
 
     def _add_bad(self, path: str, content: bytes, reason: str, start: int = 0) -> None:
         span = BadSpan(start, start + len(content), reason, tail=False)

@@ -13,7 +13,8 @@ from system.recording.stores.record_file import encode_record
 from system.recording.wal.format import SegmentHeader
 from system.storage.codec import seal
 from tests.unit.recording.command_root import invoke
-from tests.unit.recording.executions import finished
+from tests.unit.recording.executions import finished, run
+from tests.unit.recording.recording_bench import Bench
 
 
 def test_a_record_of_a_newer_version(root: Path, ids: list[str]) -> None:
@@ -28,10 +29,26 @@ def test_a_record_of_a_newer_version(root: Path, ids: list[str]) -> None:
     assert invoke(root, "records", "verify").exit_code == 1
 
 
-def test_a_pack_of_a_newer_version(root: Path) -> None:
+def put_newer_pack(root: Path) -> Path:
     trailer = struct.pack(">QI5sB", 0, 0, b"SYREC", 2)
     pack = root / "records" / "00000009.pack"
     pack.write_bytes(trailer + struct.pack(">I", crc32(trailer)))
+    return pack
+
+
+def test_a_pack_of_a_newer_version_does_not_replace_the_log(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        execution_id = (await bench.finished()).execution_id
+        put_newer_pack(bench.root)
+        await bench.open()
+        assert bench.store.load(execution_id).execution_id == execution_id
+
+    run(work())
+
+
+def test_a_pack_of_a_newer_version(root: Path) -> None:
+    pack = put_newer_pack(root)
     for command in ("list", "verify"):
         result = invoke(root, "records", command)
         assert "00000009.pack" in result.stderr
