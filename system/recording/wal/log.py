@@ -43,8 +43,8 @@ class WriteAheadLog:
 
     ``durable`` is the number of the last entry known to be durable. ``segments`` are finished
     segments, each with its path and its last entry number, the oldest first; ``number`` is the
-    number of the newest segment. ``on_doubt`` is called after a failed write or barrier, when the
-    entries after ``durable`` may be lost.
+    number of the newest segment. ``on_doubt`` is called with the number ``durable`` after a failed
+    write or barrier, when the entries after it may be lost.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class WriteAheadLog:
         self.last = last
         self.durable = last
         self.segments = list(segments)
-        self.on_doubt: Callable[[], None] = _ignore
+        self.on_doubt: Callable[[int], None] = _ignore
         self._host = host
         self._root = root
         self._number = number
@@ -206,7 +206,7 @@ class WriteAheadLog:
             self._in_doubt.append((range(self.durable + 1, self.last + 1), error))
             self._gathered, self._gathered_bytes = [], 0
             self._finish(segment)
-            self.on_doubt()
+            self.on_doubt(self.durable)
 
     @property
     def has_segments(self) -> bool:
@@ -339,5 +339,5 @@ class WriteAheadLog:
             self._finish(self._segment)
 
 
-def _ignore() -> None:
+def _ignore(_durable: int) -> None:
     """Do nothing: no execution depends on the log."""

@@ -6,9 +6,10 @@ checkpoint, which writes it into a pack.
 
 from __future__ import annotations
 
-from asyncio import get_running_loop
+from asyncio import Lock, get_running_loop
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from posixpath import join
 from typing import Final, NamedTuple
 
@@ -72,7 +73,7 @@ class WalRecording:
         self._checkpoint_path = join(root, CHECKPOINT)
         self._host = host
         self._most_bytes = most_bytes
-        self._is_checkpointing = False
+        self._checkpointing = Lock()
         self._is_write_due = False
         # Finished executions whose last entries the log may have lost.
         self._unlogged: set[str] = set()
@@ -85,13 +86,14 @@ class WalRecording:
         self._is_checkpoint_wrong = found.is_checkpoint_wrong
         # The number of finished segments when a checkpoint was refused.
         self._refused_segments = 0
-        log.on_doubt = self._lose_entries_in_doubt
+        # The log refers to the executions only: a recording that a crash abandons is freed at once.
+        log.on_doubt = partial(_lose_entries, self.running, self.waiting, self._unlogged)
 
     def resume(self, executions: Mapping[str, Execution]) -> None:
         """Let the executions of a recovery wait for a checkpoint."""
         for execution_id, execution in executions.items():
             self.waiting[execution_id] = execution.view()
-        self._unlogged |= executions.keys()
+        self._unlogged.update(executions)
         self._replaced = {each for each in executions if self.files.has_own_file(each)}
 
     # -- the backend of recorders ----------------------------------------------------------
@@ -107,11 +109,10 @@ class WalRecording:
         self.prepare()
         self._append(execution, execution.log_records.recent, at_once=at_once)
         # Its directory exists since the first append.
-        execution.keep_long_parts_in(self._make_spool, self._most_bytes)
+        host, directory = self._host, self._snapshots.base_path
+        make_spool = partial(Spool, host.files, host.ids, directory)
+        execution.keep_long_parts_in(make_spool, self._most_bytes)
         self.running[execution.execution_id] = execution
-
-    def _make_spool(self) -> Spool:
-        return Spool(self._host.files, self._host.ids, self._snapshots.base_path)
 
     def prepare(self) -> None:
         # The change of a segment may lose events, and no others may follow lost ones.
@@ -165,15 +166,6 @@ class WalRecording:
             view.close()
             self._unlogged.discard(execution_id)
 
-    def _lose_entries_in_doubt(self) -> None:
-        durable = self.log.durable
-        for execution in self.running.values():
-            if execution.last_entry > durable:
-                execution.lose_events()
-        for execution_id, view in self.waiting.items():
-            if view.last_entry > durable:
-                self._unlogged.add(execution_id)
-
     # -- the checkpoint ------------------------------------------------------------------
 
     @property
@@ -182,7 +174,7 @@ class WalRecording:
         log = self.log
         # A checkpoint that is under way removes segments in another thread.
         return (
-            not self._is_checkpointing
+            not self._checkpointing.locked()
             and log.has_superfluous_segment
             and len(log.segments) > self._refused_segments
         )
@@ -193,16 +185,18 @@ class WalRecording:
         Returns at once while another checkpoint is under way. Raises ``StorageError`` or
         ``OSError``; then everything waits for the next one.
         """
-        if self._is_checkpointing:
+        if self._checkpointing.locked():
             return
-        self._is_checkpointing = True
+        async with self._checkpointing:
+            await self._checkpoint_alone()
+
+    async def _checkpoint_alone(self) -> None:
         try:
             await self._checkpoint()
         except (OSError, StorageError):
             self._refused_segments = len(self.log.segments)
             raise
         finally:
-            self._is_checkpointing = False
             self.being_written = frozenset()
         self._refused_segments = 0
 
@@ -284,15 +278,34 @@ class WalRecording:
         return not self._unlogged
 
     async def close(self) -> None:
-        """Write a checkpoint and close the log; raises as ``checkpoint``, with the log closed."""
-        try:
-            # Without a segment, only a snapshot says that the last event of an execution was lost.
-            lost = any(each.has_lost_events for each in self.running.values())
-            if self.waiting or lost or self.log.has_segments:
-                await self.checkpoint()
-        finally:
-            self.log.close()
-            for execution in self.running.values():
-                execution.log_records.close()
-            for view in self.waiting.values():
-                view.close()
+        """Write a checkpoint and close the log; raises as ``checkpoint``, with the log closed.
+
+        Waits for a checkpoint that is under way, which reads the files that are closed here.
+        """
+        async with self._checkpointing:
+            try:
+                # Without a segment, only a snapshot says that an execution has lost its last event.
+                lost = any(each.has_lost_events for each in self.running.values())
+                if self.waiting or lost or self.log.has_segments:
+                    await self._checkpoint_alone()
+            finally:
+                self.log.close()
+                for execution in self.running.values():
+                    execution.log_records.close()
+                for view in self.waiting.values():
+                    view.close()
+
+
+def _lose_entries(
+    running: Mapping[str, Execution],
+    waiting: Mapping[str, ExecutionView],
+    unlogged: set[str],
+    durable: int,
+) -> None:
+    """Let executions lose their entries after ``durable``; finished ones wait in memory."""
+    for execution in running.values():
+        if execution.last_entry > durable:
+            execution.lose_events()
+    for execution_id, view in waiting.items():
+        if view.last_entry > durable:
+            unlogged.add(execution_id)

@@ -119,12 +119,9 @@ def test_observation_of_the_future_is_a_violation(workload: Workload) -> None:
     assert not explore(workload.run, check, "scc", SMALL).safe
 
 
-@teams
+@workloads
 def test_a_lifetime_leaves_nothing_for_the_garbage_collector(workload: Workload) -> None:
-    """Memory freed by reference counts is warm for the next state, and needs no collection.
-
-    A recording and its log refer to each other.
-    """
+    """Memory freed by reference counts is warm for the next state, and needs no collection."""
     judge = workload.check
     assert judge is not None
     left: list[int] = []

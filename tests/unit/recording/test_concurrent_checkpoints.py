@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from typing import Final
 
 import pytest
@@ -77,6 +78,50 @@ def test_no_other_checkpoint_is_due_while_one_removes_segments(
         monkeypatch.setattr(WriteAheadLog, "has_superfluous_segment", property(reads_segments))
         assert not bench.recording.is_checkpoint_due
         await checkpoint
+
+    run(work())
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_close_waits_for_a_checkpoint_that_is_under_way(bench: Bench, is_refused: bool) -> None:
+    """The checkpoint reads a spool, which ``close`` closes."""
+
+    async def work() -> None:
+        await bench.open()
+        ids = []
+        for _ in range(2):
+            recorder, execution_id = bench.started(4)
+            recorder.append_response(LONG)
+            await recorder.barrier()
+            ids.append(execution_id)
+        if is_refused:
+            bench.here.files.fail("sync_dir", "records", errno.EIO)
+        checkpoint = asyncio.create_task(bench.recording.checkpoint())
+        await asyncio.sleep(0)
+        assert bench.recording.being_written == {*ids}
+        recorder, execution_id = bench.started(4)
+        recorder.append_response(RESPONSE)
+        await bench.recording.close()
+        assert checkpoint.done()
+        assert (checkpoint.exception() is not None) == is_refused
+        assert (bench.names("wal"), bench.names("records")[-1]) == ([], "00000002.pack")
+        await bench.open()
+        for each in (*ids, execution_id):
+            assert bench.store.load(each).final_response is not None
+
+    run(work())
+
+
+def test_a_close_that_is_cancelled_while_it_waits_leaves_the_log_open(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        checkpoint = await begun(bench)
+        close = asyncio.create_task(bench.recording.close())
+        await asyncio.sleep(0)
+        close.cancel()
+        await checkpoint
+        assert close.cancelled()
+        await bench.recording.close()
 
     run(work())
 
