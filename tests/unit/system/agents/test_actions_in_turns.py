@@ -50,6 +50,13 @@ def test_a_provider_that_can_wait_may_ask_for_any_action() -> None:
     assert [call[0] for call in room.effects.calls] == ["mail"]
 
 
+def test_arguments_that_no_line_can_hold_reach_no_provider() -> None:
+    room, ada = opened()
+    [result] = in_turn(room, ada, arguments={"text": "x" * (1 << 20)})
+    assert "1048587" in str(result["error"])
+    assert room.effects.calls == []
+
+
 def test_no_action_is_performed_for_a_turn_that_is_over() -> None:
     room, ada = opened()
     in_turn(room, ada)

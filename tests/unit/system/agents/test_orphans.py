@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import errno
 
+import pytest
+
+from system.recovery.orphans import is_damaged
 from system.sessions.session import SessionState
 from system.sessions.session_problem import Problem
+from system.storage.log_report import Damage, LogReport
 from tests.unit.system.agents.boot import problems, recovered
 from tests.unit.system.agents.room import (
     ADA,
@@ -28,6 +32,13 @@ def test_a_session_that_never_became_an_agent_is_removed_and_its_name_is_free(ro
     assert room.runtime.report.orphans == [ONE]
     assert not room.exists(f"agents/{ONE}")
     room.create("Ada")
+
+
+@pytest.mark.parametrize("tail", [True, False])
+def test_only_bytes_that_a_crash_may_leave_are_no_damage(tail: bool) -> None:
+    damage = Damage("log", 100, 10, "no seal", tail=tail, quarantine="q")
+    assert is_damaged(LogReport("log", 2, damaged=(damage,))) is not tail
+    assert is_damaged(LogReport("log", 2, missing=((2, 3),)))
 
 
 def test_a_record_without_a_log_is_removed(room: Room) -> None:

@@ -127,6 +127,16 @@ def test_no_log_is_made_where_one_was_lost(room: Room) -> None:
     assert room.host.files.listdir(f"agents/{ONE}") == ["session.json"]
 
 
+def test_a_session_without_a_log_stops_no_other(room: Room) -> None:
+    room.put_session(ONE, created(ADA, "Ada"))
+    room.put_session(TWO, created(BOB, "Bob"))
+    room.host.files.unlink(log_of(ONE))
+
+    recovered(room)
+
+    assert (room.named("Bob").alive, room.named("Bob").stopped) == (True, "")
+
+
 def test_the_report_counts_what_there_is(room: Room) -> None:
     room.put_session(ONE, created(ADA, "Ada"))
     room.put_session(TWO, [*created(BOB, "Bob", ONE), END], SessionState.TERMINATED)
