@@ -21,6 +21,7 @@ from system.recording.records.record import ExecutionRecord
 from system.recording.stores.file_store import FileExecutionStore, is_settled
 from system.recording.wal.checkpoint import CHECKPOINT, read_checkpoint
 from system.recording.wal.format import DIRECTORY
+from system.recording.wal.logged_executions import sound_record
 from system.recording.wal.recovery import ReadLog, read_log
 
 _ATTEMPTS: Final = 8
@@ -48,7 +49,7 @@ class OfflineRecords:
             return self._load_file(execution_id)
         if is_settled(self._newer, execution):
             return self._newer.load(execution_id)
-        return execution.record()
+        return sound_record(execution)
 
     def _load_file(self, execution_id: str) -> ExecutionRecord:
         """Load a record that the log does not have; raises as ``load``."""

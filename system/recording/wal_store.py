@@ -9,6 +9,7 @@ from system.recording.recorder import Recorder
 from system.recording.records.errors import RecorderError
 from system.recording.records.invalidation import check_not_running, invalidated
 from system.recording.records.record import ExecutionRecord
+from system.recording.wal.logged_executions import sound_record
 from system.recording.wal.recording import WalRecording
 
 
@@ -31,9 +32,9 @@ class WalExecutionStore:
     def load(self, execution_id: str) -> ExecutionRecord:
         recording = self._recording
         if (execution := recording.running.get(execution_id)) is not None:
-            return execution.record()
+            return sound_record(execution)
         if (view := recording.waiting.get(execution_id)) is not None:
-            return view.record()
+            return sound_record(view)
         return recording.files.load(execution_id)
 
     def list_all(self) -> Iterator[str]:

@@ -12,6 +12,7 @@ from system.recording.records.envelope_hash import (
     HashFunction,
     matching_function,
 )
+from system.recording.records.errors import RecordCorruptedError
 from system.recording.records.event import EventType, ExecutionEvent
 from system.recording.records.event_chain import event_chain
 from system.recording.records.event_order import first_problem
@@ -34,6 +35,13 @@ def find_problems(record: ExecutionRecord) -> tuple[str, ...]:
     if not record.header.is_foreign:
         problems += _seal_problems(record)
     return tuple(problems)
+
+
+def checked(record: ExecutionRecord, path: str) -> ExecutionRecord:
+    """Return a sound record; raises ``RecordCorruptedError`` with ``path`` for another one."""
+    if problems := find_problems(record):
+        raise RecordCorruptedError(path, problems, record)
+    return record
 
 
 def envelope_function(record: ExecutionRecord) -> HashFunction | None:

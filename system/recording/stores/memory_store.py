@@ -8,10 +8,10 @@ from typing import Final
 from system.ports import Clock
 from system.recording.executions.execution import Execution
 from system.recording.executions.log_record import LogRecord, StoredLogRecord
-from system.recording.records.errors import RecordCorruptedError, RecordNotFoundError
+from system.recording.records.errors import RecordNotFoundError
 from system.recording.records.invalidation import check_not_running, invalidated
 from system.recording.records.record import ExecutionRecord
-from system.recording.records.structure import find_problems
+from system.recording.records.structure import checked
 
 PLACE: Final = "memory"
 
@@ -36,9 +36,7 @@ class InMemoryExecutionStore:
         record = self._records.get(execution_id)
         if record is None:
             raise RecordNotFoundError(PLACE, execution_id)
-        if problems := find_problems(record):
-            raise RecordCorruptedError(PLACE, problems, record)
-        return record
+        return checked(record, PLACE)
 
     def list_all(self) -> Iterator[str]:
         return iter(sorted({*self._records, *self._running}))

@@ -30,7 +30,7 @@ from system.recording.executions.record_builder import RecordBuilder
 from system.recording.records.errors import RecordCorruptedError
 from system.recording.records.execution_id import PREFIX
 from system.recording.records.record import ExecutionRecord
-from system.recording.records.structure import find_problems
+from system.recording.records.structure import checked
 from system.recording.stores.gzip_data import (
     MEMBER_START,
     compressed,
@@ -116,9 +116,7 @@ class Member(NamedTuple):
         except RecordCorruptedError as corrupted:
             readable = readable_part(self.stored(files), self.execution_id)
             raise RecordCorruptedError(self.name, corrupted.problems, readable) from corrupted
-        if problems := find_problems(record):
-            raise RecordCorruptedError(self.name, problems, record)
-        return record
+        return checked(record, self.name)
 
     def lines(self, files: FileSystem) -> bytes:
         """Return all lines; raises as ``record``."""

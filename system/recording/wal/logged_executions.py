@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from system.ports import Clock
-from system.recording.executions.execution import Execution
+from system.recording.executions.execution import Execution, ExecutionView
 from system.recording.executions.log_record import LogRecord
 from system.recording.executions.record_builder import RecordBuilder
+from system.recording.records.record import ExecutionRecord
+from system.recording.records.structure import checked
+from system.recording.wal.format import DIRECTORY
 from system.recording.wal.log_record_index import LogRecordIndex
 from system.recording.wal.series import Series
+
+
+def sound_record(execution: Execution | ExecutionView) -> ExecutionRecord:
+    """Return the record of an execution of a log.
+
+    Raises ``RecordCorruptedError`` if it lacks an event, or ``OSError``.
+    """
+    return checked(execution.record(), f"{DIRECTORY} ({execution.execution_id})")
 
 
 class LoggedExecutions:

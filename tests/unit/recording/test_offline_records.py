@@ -10,11 +10,14 @@ import pytest
 
 from system.host import RealFileSystem, real_host
 from system.recording.offline_store import OfflineRecords
+from system.recording.open_recording import resume_recording
 from system.recording.records.errors import RecordCorruptedError
+from system.recording.wal.recovery import read_log
+from system.recording.wal_store import WalExecutionStore
 from system.runtime import Options
 from tests.unit.recording.command_root import invoke, team
 from tests.unit.recording.executions import CountingIds, run
-from tests.unit.recording.recording_bench import Bench
+from tests.unit.recording.recording_bench import SEGMENT, Bench
 from tests.unit.recording.test_commands import interrupted
 
 
@@ -210,3 +213,46 @@ def test_a_checkpoint_of_the_owner_is_not_damage(bench: Bench, tmp_path: Path) -
     assert list(store.log_problems()) == []
     assert set(ids) < set(store.list_all())
     assert not after.exists()
+
+
+@pytest.mark.parametrize(
+    "command", [("records", "verify"), ("records", "show"), ("replay",)], ids=" ".join
+)
+def test_an_execution_of_the_log_that_lacks_an_event_is_damaged(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    root = tmp_path / "killed"
+    run(team(root, kill=True))
+    segment = root / "wal" / SEGMENT
+    before, _, behind = segment.read_bytes().partition(b'"retryOf"')
+    segment.write_bytes(before + b'"retryof"' + behind)
+    execution_id = behind.partition(b'"x":"')[2][:21].decode()
+    result = invoke(root, *command, execution_id)
+    assert result.exit_code == 1
+    assert f"wal ({execution_id}): events are missing: their numbers are [1, 3" in result.stderr
+    assert "sound" not in result.stdout
+    shown = invoke(root, "records", "list").stdout.splitlines()
+    assert [line.split()[2] for line in shown if line.startswith(execution_id)] == ["corrupted"]
+    assert execution_id not in invoke(root, "incomplete", "--all").stdout
+
+
+@pytest.mark.parametrize("is_running", [False, True])
+def test_a_store_returns_no_record_of_an_execution_that_lacks_an_event(
+    bench: Bench, is_running: bool
+) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder, execution_id = bench.started(4)
+        await recorder.barrier()
+        await bench.finished()
+        segment = bench.root / "wal" / SEGMENT
+        segment.write_bytes(segment.read_bytes().replace(b'"retryOf"', b'"retryof"', 1))
+        log = read_log(bench.host.files, bench.host.clock)
+        running = [execution_id] if is_running else []
+        recording = resume_recording(bench.host, log, running=running)
+        with pytest.raises(RecordCorruptedError, match="events are missing") as corrupted:
+            WalExecutionStore(recording, bench.host.clock).load(execution_id)
+        assert corrupted.value.record is not None
+        assert len(corrupted.value.record.events) == 3
+
+    run(work())
