@@ -7,7 +7,7 @@ import pytest
 from system.durable.activity import Decision, Refused, Unknown
 from system.durable.report import REPORTS, Report
 from system.durable.state import Transaction
-from system.ports import Performed
+from system.ports import JsonObject, Performed
 from tests.unit.durable.durable_bench import Bench
 from tests.unit.durable.test_activity_store import (
     DEDUP,
@@ -53,7 +53,8 @@ def test_a_trigger_that_stops_is_reported_to_the_operator(bench: Bench) -> None:
 
 
 def test_a_report_whose_id_is_there_stays_as_it_is(bench: Bench) -> None:
-    for payload in ({"n": 1}, {"n": 2}):
+    for number in (1, 2):
+        payload: JsonObject = {"n": number}
         bench.do(bench.stores.reports.add, "one", None, payload)
 
     assert [report.payload for report in bench.stores.reports.take()] == [{"n": 1}]

@@ -118,3 +118,12 @@ def test_a_withheld_trigger_that_is_added_again_is_not_restored_as_it_was() -> N
     queue.add(trigger("a"), 1)
     queue.restore()
     assert (queue.next_of(None, 10.0), queue.next_of("s", 10.0)) == (None, "a")
+
+
+def test_a_withheld_trigger_that_is_removed_is_not_restored() -> None:
+    queue = queue_of(trigger("a", session=None))
+    queue.withhold("a")
+    queue.remove("a")
+    assert not queue.has_withheld
+    queue.restore()
+    assert queue.next_of(None, 10.0) is None
