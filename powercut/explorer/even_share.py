@@ -26,3 +26,7 @@ class EvenShare:
         is_left = self._spent * self._operations <= self._most * operation
         self.passed_over = self.passed_over or not is_left
         return is_left
+
+    def left(self, operation: int) -> int:
+        """Return the work that the crash points up to an operation, from 0 on, may still take."""
+        return self._most * (operation + 1) // (self._operations + 1) - self._spent

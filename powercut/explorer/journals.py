@@ -13,6 +13,7 @@ crash point had (``Unsynced.allows_more``).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
@@ -36,6 +37,9 @@ from sim.disk.crash.unsynced import Unsynced
 
 BRANCHES_PER_STATE: Final = 16
 """The steps for each wanted state after which the walk through the states is abandoned."""
+
+FEWEST_STATES: Final = 8
+"""States of a crash point that are built whatever share of the checks is left for it."""
 
 REPRESENTATIVES_PER_PART: Final = 8
 """Enough for every prefix, every single loss and survival, and every torn end."""
@@ -97,17 +101,23 @@ class Journals:
 
     ``is_new`` decides, by the key of an image and the number of crashes that led to it,
     whether the image is worth building. ``built`` counts states, wanted or not. ``exhaustive``
-    becomes false when a crash point has more states than ``limits`` allow.
+    becomes false when a crash point has more states than ``limits`` allow, or than are left for
+    it of ``checks``, the checks for the journal of the workload; the caller spends them.
     """
 
     def __init__(
-        self, history: History, limits: Limits, is_new: Callable[[Key, int], bool]
+        self,
+        history: History,
+        limits: Limits,
+        is_new: Callable[[Key, int], bool],
+        checks: EvenShare | None = None,
     ) -> None:
         self.built = 0
         self.exhaustive = True
         self._history = history
         self._limits = limits
         self._is_new = is_new
+        self._checks = checks
 
     def crashes(
         self,
@@ -177,7 +187,17 @@ class Journals:
 
     def _is_visited(self, unsynced: Unsynced, point: _Point) -> bool:
         """Return whether a crash point has few pieces, or there is work left for it."""
+        if self._states_left(point) <= 0:
+            self.exhaustive = False
+            return False
         return len(unsynced.micros) <= FEW_PIECES or point.share.is_left(point.number)
+
+    def _states_left(self, point: _Point) -> int:
+        """Return the number of checks that are left for the states of a crash point."""
+        if self._checks is None:
+            return sys.maxsize
+        first = point.before[0].operation if point.before else point.number
+        return self._checks.left(first)
 
     def _crashes_at(self, unsynced: Unsynced, point: _Point, since: int) -> Iterator[CrashImage]:
         """Yield the kill and the power cuts right after an operation."""
@@ -196,7 +216,9 @@ class Journals:
         point.share.spend(space.steps + len(space.micros))
 
     def _states(self, space: StateSpace, since: int, point: _Point) -> Iterator[State]:
-        limit, count = self._limits.states_per_point, len(space.micros)
+        left = max(self._states_left(point), FEWEST_STATES)
+        # The other half is for the representative states if these are not all.
+        limit, count = min(self._limits.states_per_point, left // 2), len(space.micros)
         if count > FEW_PIECES and not point.share.is_left(point.number):
             yield from _thinned(space)
             return
@@ -205,14 +227,15 @@ class Journals:
             return
         self.exhaustive = False
         parts = len(space.parts)
-        most = limit + REPRESENTATIVES_PER_PART * parts
+        most = min(limit + REPRESENTATIVES_PER_PART * parts, left // 2)
         for survivors in islice(space.representative(), most):
             if space.steps > MOST_STEPS_OF_POINT:
                 break
             yield space.state_of(survivors)
         source = SeededChoices(self._limits.seed)
         everything = (1 << parts) - 1
-        masks = (source.integer("survivors", 0, everything) for _ in range(self._limits.samples))
+        samples = min(self._limits.samples, max(self._states_left(point), 1))
+        masks = (source.integer("survivors", 0, everything) for _ in range(samples))
         for survivors in space.sampled(masks):
             yield space.state_of(survivors)
 

@@ -14,6 +14,7 @@ from oracles.history import History, Known
 from oracles.old_or_new import OldOrNew, paths_of
 from oracles.violation import Violation
 from powercut.explorer.check_violation import violation_raised
+from powercut.explorer.even_share import EvenShare
 from powercut.explorer.forks import in_forks
 from powercut.explorer.interposed_check import InterposedCheck
 from powercut.explorer.journals import MOST_SECTORS, CrashImage, Journals, Key
@@ -46,6 +47,9 @@ FORK: Final = 16
 FEW_STATES: Final = 256
 """States of a crash point above which ``Engine.AUTO`` tries the lazy engine, if the workload or
 the check is interposed."""
+
+MOST_CHECKS: Final = 2048
+"""Images that are checked for one verdict of ``Engine.AUTO`` then; the others are left out."""
 
 _MOST_ENDINGS: Final = 512
 """Recovered images that are kept: equal images of another history follow soon."""
@@ -85,6 +89,7 @@ class Judge:
         self._phased: PhasedCheck | None = None
         self._endings: dict[Key, Ending] = {}
         self._lazy: LazyExplorer | None = None
+        self._gave_up: set[str] = set()
 
     def explore(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration:
         """Check every crash of a recorded workload under ``model``.
@@ -100,22 +105,33 @@ class Judge:
         if engine == Engine.LAZY:
             return self._lazily(workload, model) or self._built(workload, model)
         is_interposed = bool(workload.root) or self._is_interposed
-        few = FEW_STATES if engine == Engine.AUTO and is_interposed else None
-        found = self._built(workload, model, few)
+        is_slow = engine == Engine.AUTO and is_interposed
+        few, most = (FEW_STATES, MOST_CHECKS) if is_slow else (None, None)
+        found = self._built(workload, model, few, most)
         if engine == Engine.BRUTE or found.exhaustive or found.stopped or not found.safe:
             return found
-        lazily = self._lazily(workload, model)
-        return lazily or (self._built(workload, model) if few else found)
+        if not is_slow:
+            return self._lazily(workload, model) or found
+        # Further barriers, which the diagnosis inserts, rarely let it succeed then.
+        lazily = None if model.name in self._gave_up else self._lazily(workload, model)
+        if lazily is None:
+            self._gave_up.add(model.name)
+        return lazily or self._built(workload, model, None, most)
 
     def _built(
-        self, workload: RecordedWorkload, model: PersistenceModel, few: int | None = None
+        self,
+        workload: RecordedWorkload,
+        model: PersistenceModel,
+        few: int | None = None,
+        most: int | None = None,
     ) -> Exploration:
         """Return the verdict of built images.
 
         If ``few`` is given, a crash point has as many at most, and the exploration ends at the
-        first one that has more, unless an image has failed by then.
+        first one that has more, unless an image has failed by then. ``most`` is the approximate
+        number of images that are checked, spread evenly over the workload.
         """
-        return _Explorer(self, workload, model, few).run()
+        return _Explorer(self, workload, model, few, most).run()
 
     def _lazily(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration | None:
         """Return the verdict of the lazy engine, None if it has none."""
@@ -192,7 +208,12 @@ class _Explorer:
     """One exploration; ``result`` grows while it runs."""
 
     def __init__(
-        self, judge: Judge, workload: RecordedWorkload, model: PersistenceModel, few: int | None
+        self,
+        judge: Judge,
+        workload: RecordedWorkload,
+        model: PersistenceModel,
+        few: int | None,
+        most: int | None,
     ) -> None:
         limits = judge.limits
         if few is not None:
@@ -202,7 +223,8 @@ class _Explorer:
         self._history = workload.history
         self._nested = limits.nested
         self._ends_at_sample = few is not None
-        self._journals = Journals(workload.history, limits, self._is_new)
+        self._checks = None if most is None else EvenShare(most, len(workload.journal))
+        self._journals = Journals(workload.history, limits, self._is_new, self._checks)
         self._visited_depth: dict[Key, int] = {}
         self._tick = Ticker(judge.tick, self.result)
         self._batch: list[CrashImage] = []
@@ -267,6 +289,8 @@ class _Explorer:
         elif not (depth < seen and depth <= self._nested):
             return False
         visited_depth[key] = depth
+        if self._checks is not None:
+            self._checks.spend(1)
         return True
 
     def _settle_batch(self) -> None:

@@ -16,6 +16,7 @@ class Budget:
     """Bounds an exploration, by counts, so that it ends in the same place every time.
 
     A question has at most as many answers as there are executions, because each needs one.
+    ``boxes`` are the parts of boxes that are left.
     ``tick`` is called now and then outside of the check; it may raise an exception.
     """
 
@@ -25,7 +26,7 @@ class Budget:
         self.tick = tick
         self.most_answers = executions
         self._executions = executions
-        self._boxes = boxes
+        self.boxes = boxes
 
     def execute(self) -> None:
         """Count an execution of the check; raise ``GaveUp`` if there were too many."""
@@ -35,6 +36,6 @@ class Budget:
 
     def divide(self, parts: int = 1) -> None:
         """Count parts of boxes; raise ``GaveUp`` if there were too many."""
-        self._boxes -= parts
-        if self._boxes < 0:
+        self.boxes -= parts
+        if self.boxes < 0:
             raise GaveUp("too many boxes")

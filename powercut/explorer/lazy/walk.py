@@ -161,15 +161,20 @@ class Walk:
     def divided(self, question: Asked, boxes: Sequence[Box], most: int) -> Parts:
         """Return the answers to a question, each with its part of the boxes, the plainest first.
 
-        Raises ``GaveUp`` if there are more than ``most`` answers.
+        Raises ``GaveUp`` if there are more than ``most`` answers, or more parts than the budget
+        has left.
         """
         found: dict[Answer, list[Box]] = {}
+        left = self._budget.boxes
         for box in boxes:
             try:
                 for answer, part in self.split(box, question):
                     found.setdefault(answer, []).append(part)
                     if len(found) > most:
                         raise GaveUp("too many answers")
+                    left -= 1
+                    if left < 0:
+                        raise GaveUp("too many boxes")
             except RecursionError:
                 raise NeedsWholeImage("a place that was changed too often") from None
         return found

@@ -17,6 +17,7 @@ from powercut.explorer.journals import Journals
 from powercut.explorer.lazy import lazy_explorer
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import record
+from powercut.explorer.verdicts import Exploration
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS
@@ -131,3 +132,60 @@ def test_where_the_lazy_engine_gives_up_as_many_states_are_built_as_without_it(
     assert (found.is_lazy, found.how) == (False, "sampled")
     assert found.states == built.states > 64
     assert len(calls) < 3 * built.states
+
+
+def _logged_often(ack: Callable[[object], None]) -> None:
+    for number in range(8):
+        with open(f"log{number}", "wb", buffering=0) as file:
+            file.write(b"x" * 200)
+            os.fsync(file.fileno())
+        ack(number)
+
+
+@pytest.mark.parametrize("nested", [0, 1])
+def test_the_checks_of_a_sample_are_bounded_and_spread_over_the_workload(
+    calls: list[Known], monkeypatch: pytest.MonkeyPatch, nested: int
+) -> None:
+    monkeypatch.setattr(lazy_explorer, "MOST_EXECUTIONS", {UNLIMITED: 1, 1: 1, 0: 1})
+    monkeypatch.setattr(judge, "MOST_CHECKS", 100)
+
+    def check(known: Known) -> None:
+        assert 7 not in known.acknowledged or os.path.exists("log7")
+        if nested:
+            with open("mark", "wb", buffering=0) as file:
+                file.write(b"x" * 200)
+
+    found = explore(_logged_often, check, "posix", replace(LIMITS, nested=nested))
+    assert (found.is_lazy, found.how, found.safe) == (False, "sampled", False)
+    assert 50 < found.states < 150
+    # The last name, which is not synced, is lost in a state of the last operations.
+    assert {failure.crashes[0].operation for failure in found.failures} == {found.operations}
+    assert len(calls) < 300
+
+
+def test_the_checks_are_bounded_where_one_of_the_few_states_fails(
+    calls: list[Known], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judge, "MOST_CHECKS", 40)
+
+    def check(_known: Known) -> None:
+        assert not os.path.exists("log0")
+
+    found = explore(_logged_often, check, "posix", LIMITS)
+    assert (found.how, found.safe) == ("sampled", False)
+    assert len(calls) < 80
+
+
+def test_the_lazy_engine_is_tried_once_for_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lazy_explorer, "MOST_EXECUTIONS", {UNLIMITED: 1, 1: 1, 0: 1})
+    tried: list[str] = []
+    lazily = lazy_explorer.LazyExplorer.explore
+
+    def explored(lazy: lazy_explorer.LazyExplorer, empty: Exploration) -> Exploration | None:
+        tried.append(empty.model.name)
+        return lazily(lazy, empty)
+
+    monkeypatch.setattr(lazy_explorer.LazyExplorer, "explore", explored)
+    found = explore(_logged, _may_be_missing(_has_whole_lines), "posix", LIMITS)
+    found.checker.explore(found.workload, found.model)
+    assert tried == ["posix"]
