@@ -6,14 +6,19 @@ prints the expected value beside the actual one.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 _SHOWN_CHARACTERS: Final = 160
+_BYTE: Final = re.compile(r"(?<!\\)\\udc([89a-f][0-9a-f])")
 
 
 def shown(value: object) -> str:
-    """Return ``repr(value)``, shortened in the middle if it is longer than 160 characters."""
-    text = repr(value)
+    """Return ``repr(value)``, shortened in the middle if it is longer than 160 characters.
+
+    A byte that is not UTF-8, and was decoded as a surrogate, is shown as a byte.
+    """
+    text = _BYTE.sub(r"\\x\1", repr(value))
     if len(text) <= _SHOWN_CHARACTERS:
         return text
     half = _SHOWN_CHARACTERS // 2

@@ -18,8 +18,12 @@ from sim.disk.cache.operation import (
     Resize,
     SetAttributes,
     Sync,
+    Unlink,
 )
 
+_BYTE: Final = re.compile("[\udc80-\udcff]")
+"""A byte that is not UTF-8, as ``surrogateescape`` decodes it."""
+_BYTES_FROM: Final = 0xDC00
 _VALUE: Final = re.compile(r"[0-9a-f]{6,}|\d+")
 _NAMES: Final[dict[type[Operation], str]] = {
     Resize: "truncate",
@@ -115,6 +119,7 @@ def kind_of(operation: Operation) -> str:
 def events_of(workload: RecordedWorkload) -> Iterator[Event]:
     """Yield the events of a workload; attempts are none, because they require nothing."""
     entries = workload.history.entries
+    created: set[int] = set()
     done = acknowledged = 0
     for number in range(len(workload.journal) + 1):
         if number:
@@ -123,13 +128,26 @@ def events_of(workload: RecordedWorkload) -> Iterator[Event]:
             if isinstance(operation, Rename):
                 path = f"{path} to {operation.to_path}"
             place = workload.places.get(number)
-            yield Event(kind_of(operation), number, place, path, done, operation)
+            kind = kind_of(operation)
+            if kind == "mkdir":
+                created.add(operation.inode)
+            if isinstance(operation, Unlink) and (
+                operation.inode in created or _is_directory(workload, operation.inode)
+            ):
+                kind = "rmdir"
+            yield Event(kind, number, place, path, done, operation)
         while done < len(entries) and entries[done].after == number:
             entry = entries[done]
             done += 1
             if entry.acknowledged:
                 acknowledged += 1
                 yield _acknowledgement(entry, acknowledged, done)
+
+
+def _is_directory(workload: RecordedWorkload, number: int) -> bool:
+    """Return whether an inode of the disk at the start is a directory."""
+    inode = workload.journal.image.cached.get(number)
+    return inode is not None and inode.is_directory
 
 
 def _acknowledgement(entry: HistoryEntry, number: int, entries: int) -> Event:
@@ -139,5 +157,6 @@ def _acknowledgement(entry: HistoryEntry, number: int, entries: int) -> Event:
 
 
 def _abbreviated(text: str) -> str:
+    text = _BYTE.sub(lambda found: f"\\x{ord(found[0]) - _BYTES_FROM:02x}", text)
     line = " ".join(text.split())
     return line if len(line) <= _MOST_TEXT else f"{line[: _MOST_TEXT - 1]}…"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oracles.violation import LostAck, Violation
+from oracles.violation import LostAck, Violation, shown
 
 
 def test_a_violation_prints_its_statement_and_its_evidence() -> None:
@@ -24,3 +24,8 @@ def test_every_property_is_a_class_of_its_own_with_its_meaning_written_down(
 ) -> None:
     assert kind.__doc__
     assert kind("it broke").property_name == kind.__name__
+
+
+def test_a_byte_that_is_not_utf_8_is_shown_as_a_byte() -> None:
+    assert shown(b"line \xff".decode("utf-8", "surrogateescape")) == r"'line \xff'"
+    assert shown(r"line \udcff") == r"'line \\udcff'"
