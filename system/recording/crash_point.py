@@ -74,10 +74,7 @@ def _stage_of(last: ExecutionEvent | None) -> tuple[str, str]:
 def _action(stage: str, record: ExecutionRecord) -> Action:
     if stage == "after_final_response":
         return Action.NONE
-    # A record without a class of effects is treated as IRREVERSIBLE.
-    is_harmless = record.header.side_effects in {
-        SideEffectClass.READ_ONLY, SideEffectClass.REVERSIBLE,
-    }  # fmt: skip
+    is_harmless = record.side_effects is not SideEffectClass.IRREVERSIBLE
     if stage == "unknown" or (stage in _MAY_HAVE_HAD_EFFECTS and not is_harmless):
         return Action.CONFIRM
     return Action.RETRY

@@ -12,7 +12,6 @@ from typing import Final
 from system.errors import StorageError
 from system.ports import Host
 from system.recording.records.errors import (
-    ForeignRecordFile,
     RecordCorruptedError,
     RecordNotFoundError,
 )
@@ -55,8 +54,6 @@ class OfflineRecords:
         """Load a record that the log does not have; raises as ``load``."""
         try:
             return self._files.load(execution_id)
-        except NotADirectoryError as error:
-            raise ForeignRecordFile(self._files.base_path, "it is not a directory") from error
         except RecordNotFoundError as missing:
             if execution_id in self.log.executions.headless:
                 problem = f"the log has no start of execution {execution_id}"

@@ -61,11 +61,6 @@ class LogRecordList:
         self._runs: tuple[Extent, ...] = ()
         self._recent_bytes = sum([len(log_record.encoded) for log_record in log_records])
 
-    @property
-    def is_long(self) -> bool:
-        """Whether some of them are in a spool."""
-        return self._spool is not None
-
     def now(self) -> LogRecords:
         """Return the log records as they are now; later ones do not change it."""
         return LogRecords(self._spool, self._runs, lines_of(self.recent))

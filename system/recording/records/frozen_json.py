@@ -46,10 +46,6 @@ class FrozenJson:
         """Whether the value is a JSON object."""
         return self.encoded.startswith(b"{")
 
-    def pieces(self) -> tuple[bytes, ...]:
-        """Return the bytes in one piece, as a value in a spool has several."""
-        return (self.encoded,)
-
     def value(self) -> Json:
         """Return the value; every call returns a new one."""
         return cast("Json", json.loads(self.encoded))

@@ -80,6 +80,13 @@ def test_execution_of_a_log_record_in_pieces_is_found_wherever_it_is_cut(last: i
     assert list(series.log_records(starts[1])) == [log_record, log_record_of("b", 2)]
 
 
+def test_a_last_piece_of_one_byte_at_the_end_of_the_segment_is_read() -> None:
+    log_record = log_record_of("b")
+    series = series_of(*in_pieces(log_record, len(log_record.encoded) - 1))
+    assert list(series.log_records(series.start)) == [log_record]
+    assert series_of(in_pieces(log_record, len(log_record.encoded) - 1)[1]).last == 1
+
+
 def test_pieces_without_the_last_one_are_no_log_record() -> None:
     log_record = log_record_of("b")
     series = series_of(log_record_of("a"), *in_pieces(log_record, 10, 10)[:-1])
