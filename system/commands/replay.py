@@ -21,7 +21,7 @@ from system.host import RealFileSystem, RealIds
 from system.ports import FileKind, JsonObject
 from system.recording.records.errors import RecordCorruptedError, ReplayHashMismatchError
 from system.recording.records.json_difference import differences
-from system.recording.replays.replay import replay as replay_record
+from system.recording.replays.replay import ReplayEngine, record_to_replay
 from system.recording.stores.record_file import parse_object
 from system.storage.atomic_file import read_whole, write_atomic
 from system.storage.codec import canonical
@@ -53,13 +53,12 @@ def replay(
         leave(USAGE, "--show-diff compares with an envelope; add --verify-envelope FILE")
     envelope = None if envelope_file is None else _envelope(envelope_file)
     with reporting(root):
-        store = records_of(root)
+        record = record_to_replay(records_of(root), execution_id, force=force)
         try:
-            result = replay_record(store, execution_id, envelope, force=force)
+            result = ReplayEngine(record).replay(envelope, force=force)
         except ReplayHashMismatchError as mismatch:
             if show_diff and envelope is not None:
-                recorded = store.load(execution_id).envelope
-                for difference in differences(recorded, envelope):
+                for difference in differences(record.envelope, envelope):
                     echo(difference)
             leave(MISMATCH, mismatch)
         if output is None:

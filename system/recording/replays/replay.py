@@ -105,13 +105,19 @@ def replay(
 
     Raises as ``ExecutionStore.load`` and ``ReplayEngine.replay``.
     """
+    return ReplayEngine(record_to_replay(store, execution_id, force=force)).replay(
+        envelope, force=force
+    )
+
+
+def record_to_replay(store: RecordReader, execution_id: str, *, force: bool) -> ExecutionRecord:
+    """Load the record that ``replay`` replays; raises as ``ExecutionStore.load``."""
     try:
-        record = store.load(execution_id)
+        return store.load(execution_id)
     except RecordCorruptedError as corrupted:
         if not force or corrupted.record is None:
             raise
-        record = corrupted.record
-    return ReplayEngine(record).replay(envelope, force=force)
+        return corrupted.record
 
 
 def batch_replay(store: RecordReader, ids: Iterable[str]) -> dict[str, ReplayResult]:

@@ -207,6 +207,19 @@ def test_an_envelope_is_verified(root: Path, ids: list[str]) -> None:
     assert invoke(root, "replay", ids[0], "--show-diff").exit_code == 2
 
 
+def test_differences_to_the_envelope_of_a_damaged_record_are_shown(
+    root: Path, ids: list[str]
+) -> None:
+    spoil(root, ids[0])
+    path = root / "envelope.json"
+    path.write_text('{"agent": "Bob"}')
+    options = ("--verify-envelope", str(path), "--show-diff")
+    assert invoke(root, "replay", ids[0], *options).exit_code == 1
+    shown = invoke(root, "replay", ids[0], *options, "--force")
+    assert shown.exit_code == 11
+    assert 'agent: "Ada" -> "Bob"' in shown.stdout
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"{", b"[1]", b'{"a":NaN}', b'{"a":1,"a":2}', b"\xff", b'{"a":"\\ud800"}']
 )
