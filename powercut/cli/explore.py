@@ -21,6 +21,7 @@ from powercut.explorer.diagnosis import Diagnosis, diagnose
 from powercut.explorer.explore import judged, must_pass_undamaged
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import record
+from powercut.explorer.verdicts import Exploration
 from powercut.fuzz.campaign.workers import cores
 from powercut.fuzz.memory import settled
 from powercut.interpose.interposed import DEFAULT_ROOT
@@ -244,6 +245,8 @@ def _explore(
     engine = Engine(given["engine"] or workload.limits.engine)
     limits = replace(workload.limits, states_per_point=most, timeout=timeout, engine=engine)
     limits = replace(limits, strict=given["strict"] or limits.strict)
+    verdicts: dict[str, Exploration] = {}
+    mistake: HarnessError | None = None
     pace = Pace(console, workload.tag, given["seconds"], [model.name for model in models])
     try:
         # The interposer changes objects that ``settled`` would hide from it.
@@ -252,14 +255,21 @@ def _explore(
         processes = given["processes"] or (cores() if recorded.root else 1)
         with pace.shown(), pace.interruptible(), settled():
             deciding = given["processes"] or cores()
-            verdicts = judged(
-                recorded, workload.check, models, limits, processes, pace.tick, deciding
-            )
+            try:
+                judged(
+                    recorded, workload.check, models, limits, processes, pace.tick, deciding,
+                    verdicts,
+                )  # fmt: skip
+            except HarnessError as error:
+                if all(found.safe for found in verdicts.values()):
+                    raise
+                mistake = error
+                pace.stop()
             must_pass_undamaged(verdicts)
             pace.diagnose()
             diagnosis = diagnose(verdicts)
-    except HarnessError as mistake:
-        raise UsageMistake(f"{workload.tag}: {mistake_of(mistake) or mistake}") from None
+    except HarnessError as error:
+        raise _mistake(workload, error) from None
     console.print(exploration_table(diagnosis))
     keeper = FindingKeeper(workload.tag, given["check"], limits, given["dump"])
     for number, cause in enumerate(diagnosis.causes, 1):
@@ -274,4 +284,10 @@ def _explore(
         console.print(line, soft_wrap=True)
     console.print(verdict_line(diagnosis))
     console.print()
+    if mistake is not None:
+        raise _mistake(workload, mistake)
     return _Explored(diagnosis, keeper.paths, pace.interrupted)
+
+
+def _mistake(workload: WorkloadEntry, error: HarnessError) -> UsageMistake:
+    return UsageMistake(f"{workload.tag}: {mistake_of(error) or error}")

@@ -70,6 +70,7 @@ class Pace:
         self._end_of_exploring = None if seconds is None else now + seconds * _SHARE_OF_EXPLORING
         self._deadline = self._end
         self._has_failed = False
+        self._is_stopped = False
         self.interrupted = False
 
     @contextmanager
@@ -104,6 +105,10 @@ class Pace:
         """Show progress while the context lasts."""
         return self._progress.shown(self._title)
 
+    def stop(self) -> None:
+        """End the time, so that only the results so far are reported."""
+        self._is_stopped = True
+
     def diagnose(self) -> None:
         """Begin the search for missing barriers, which may take the time that is left."""
         self._models = ()
@@ -122,7 +127,7 @@ class Pace:
             f"{found.operations:,}, {counted(found.states, 'state')}{unsafe}"
         )
         in_time = self._deadline is None or now < self._deadline
-        return in_time and not self.interrupted
+        return in_time and not self.interrupted and not self._is_stopped
 
     def _begin(self, model: str, now: float) -> None:
         """Give a model its share of the time that is left for the models."""

@@ -111,16 +111,20 @@ def judged(
     processes: int = 1,
     tick: Tick = never_stop,
     deciding: int | None = None,
+    verdicts: dict[str, Exploration] | None = None,
 ) -> dict[str, Exploration]:
     """Return the verdicts on a recorded workload by the name of the model, in their order.
 
     The check runs in ``processes`` processes; for the lazy engine in ``deciding``, if given.
+    The verdicts are put into ``verdicts``, which has the first of them if a later one fails.
 
     Raises ``HarnessError`` if they would be safe because nothing was acknowledged or done.
     """
     must_use_the_disk(recorded)
     recorded, judge = judge_of(recorded, check, limits or Limits(), processes, tick, deciding)
-    verdicts = {model.name: judge.explore(recorded, model) for model in models}
+    verdicts = {} if verdicts is None else verdicts
+    for model in models:
+        verdicts[model.name] = judge.explore(recorded, model)
     if all(found.safe for found in verdicts.values()):
         must_acknowledge(recorded)
     return verdicts
