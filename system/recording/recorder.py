@@ -56,7 +56,10 @@ class ExecutionRecorder(Protocol):
         ...
 
     def mark_not_replayable(self, reason: str) -> None:
-        """Set the reason, any text, why the execution cannot be replayed; no-op before start."""
+        """Set why the execution cannot be replayed: a text, not one of ``Reason``.
+
+        No-op before start.
+        """
         ...
 
     async def barrier(self) -> None:

@@ -38,6 +38,7 @@ from system.storage.line import timestamp
 _START: Final = int(EntryType.START)
 _EVENT_TYPES: Final = frozenset(EventType) - {EventType.FINAL_RESPONSE}
 _IS_FINISHED: Final = "Cannot record after finalization"
+_REASONS: Final = frozenset(map(str, Reason))
 _NEVER_LIFTED: Final = frozenset((Reason.RECORDING_FAILURE, Reason.RECORD_CORRUPTED))
 
 
@@ -250,10 +251,12 @@ class Execution:
     # -- reasons -------------------------------------------------------------------------
 
     def next_mark(self, reason: str) -> LogRecord:
-        """Return the log record of a reason; ``RecorderError`` for one that is not a text."""
+        """Return the log record of a reason; ``RecorderError`` for no text or one of ``Reason``."""
         self.check_open()
         if not is_text(reason):
             raise RecorderError(f"Cannot mark with reason={reason!r:.100}; give a text")
+        if reason in _REASONS:
+            raise RecorderError(f"Cannot mark with reason={reason!r}, which a recorder sets itself")
         return _mark(self.execution_id, self._numbers.current(), reason, self.now())
 
     def add_mark(self, log_record: LogRecord, reason: str) -> None:

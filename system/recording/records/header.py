@@ -13,7 +13,7 @@ from system.storage.codec import canonical
 
 
 class Reason(StrEnum):
-    """Why a record cannot be replayed; a recorder may give other texts."""
+    """Why a record cannot be replayed; callers of a recorder give other texts."""
 
     EXECUTION_INCOMPLETE = "execution_incomplete"
     RECORDING_FAILURE = "recording_failure"

@@ -180,6 +180,16 @@ def test_an_empty_reason_is_refused() -> None:
         started().mark_not_replayable("")
 
 
+@pytest.mark.parametrize("reason", Reason)
+def test_a_reason_that_a_recorder_sets_itself_is_refused(reason: str) -> None:
+    recorder = started(len(EVENTS))
+    with pytest.raises(RecorderError, match="which a recorder sets itself"):
+        recorder.mark_not_replayable(str(reason))
+    record = recorder.complete(RESPONSE)
+    assert record is not None
+    assert record.header.replayable
+
+
 @pytest.mark.parametrize(
     ("events", "following"),
     [
