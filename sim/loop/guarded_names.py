@@ -11,6 +11,7 @@ CLOCKS: Final = (
 )  # fmt: skip
 DISPLAYS: Final = ("ctime", "gmtime", "localtime")
 SYSTEM: Final = ("access", "getrandom", "lstat", "stat", "urandom")
+ENDS: Final = ("_exit",)
 THREADS: Final = ("start_new_thread", "start_joinable_thread")
 SECRETS: Final = ("choice", "randbelow", "randbits", "token_bytes", "token_hex", "token_urlsafe")
 

@@ -4,8 +4,8 @@ The one file that patches. While the sandbox is active, in the thread that enter
 
 - **names** are replaced: the clocks of ``time``, ``datetime.now`` and its kind, the module
   functions of ``random``, an unseeded ``random.Random``, ``os.urandom``, ``uuid``,
-  ``secrets``, ``os.stat`` and its kind; in their own modules, and in every module outside
-  of the standard library that has imported them under a name of its own;
+  ``secrets``, ``os.stat`` and its kind, ``os._exit``; in their own modules, and in every
+  module outside of the standard library that has imported them under a name of its own;
 - **audit events** (PEP 578) are refused: opening and changing files, sockets, threads,
   processes. CPython raises them however the call was reached. The hook cannot be removed;
   it does nothing while the sandbox is inactive.
@@ -42,6 +42,7 @@ from sim.loop.guarded_names import (
     CHANCE,
     CLOCKS,
     DISPLAYS,
+    ENDS,
     EVENTS,
     ROUTED,
     SECRETS,
@@ -52,6 +53,7 @@ from sim.loop.guarded_names import (
 )
 
 _PYTHON: Final = sys.stdlib_module_names
+_ENDING_CALLS: Final = tuple(f"os.{name}" for name in ENDS)
 _PASSING: Final[set[str]] = set()
 
 
@@ -141,15 +143,18 @@ class Sandbox:
 
     def check(self, call: str) -> None:
         """Raise ``EscapedSimulation`` if the sandbox is active and the caller not allowed."""
+        ends = call in _ENDING_CALLS
         if self.is_routed and call in ROUTED:
             return
-        if self.is_preparing and not call.startswith(CHANCE):
+        if self.is_preparing and not ends and not call.startswith(CHANCE):
             return
         if self.thread and self.thread == _thread.get_ident():
             place = _escaping(_getframe(2))
             if place:
                 remedy = "use the process, the event loop, the clock or the ids of its Boot"
-                if self.is_routed:
+                if ends:
+                    remedy = "it would end powercut as well; raise an exception, or return"
+                elif self.is_routed:
                     remedy = "pass the value to it"
                 elif self.is_preparing:
                     remedy = "draw it from the choices that propose is given"
@@ -342,7 +347,7 @@ def _homes() -> list[tuple[ModuleType, str]]:
     inside = vars(random)["_inst"]
     return [
         *((time, name) for name in (*CLOCKS, *DISPLAYS)),
-        *((os, name) for name in SYSTEM),
+        *((os, name) for name in (*SYSTEM, *ENDS)),
         *((secrets, name) for name in SECRETS),
         *((uuid, name) for name in ("uuid1", "uuid4")),
         # Before 3.12 the start of a thread is not audited.
