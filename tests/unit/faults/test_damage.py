@@ -121,6 +121,17 @@ def test_misplaced_bytes_return_if_the_disk_loses_what_replaced_them(
     assert again.process.pread(again.opened("/f"), 6, 1024) == expected
 
 
+def test_misplaced_bytes_whose_replacement_survived_a_crash_never_return() -> None:
+    faulty = faulty_disk("write * #1 misdirected:2", {"/f": b"a" * 1536})
+    descriptor = faulty.opened("/f")
+    faulty.process.pwrite(descriptor, b"SECOND", 600)
+    faulty.process.pwrite(descriptor, b"BB", 1025)
+    again = booted(faulty.faults, faulty.disk.snapshot())
+    again.process.pwrite(again.opened("/f"), b"CC", 1025)
+    again = booted(again.faults, again.disk.snapshot())
+    assert again.process.pread(again.opened("/f"), 6, 1024) == b"SCCOND"
+
+
 def test_a_misdirected_write_that_a_later_rule_refuses_changes_nothing() -> None:
     faulty = faulty_disk("write * #1 misdirected:0; write * #1 EIO", {"/f": b"abcdef"})
     descriptor = faulty.opened("/f")

@@ -12,7 +12,7 @@ import pytest
 from oracles.durable.nominal_times import Periodic
 from oracles.durable.rows import Rows
 from oracles.durable.shadow_durable import DAY_S, WEEK_S, ShadowDurable
-from oracles.durable.shadow_schedules import armed, claimed
+from oracles.durable.shadow_schedules import armed, claimed, deleted
 from oracles.durable.shadow_state import ExpectedSchedule, ExpectedTrigger, State
 from oracles.durable.violations import (
     EndlessRetry,
@@ -156,6 +156,13 @@ def test_a_part_of_a_transaction_is_torn(story: Story) -> None:
         story.shadow.settle(rows_of(settled), lambda state: state, NOW)
 
 
+def test_a_trigger_that_was_emitted_and_is_nowhere_is_lost(story: Story) -> None:
+    trigger = ExpectedTrigger(None, "a", NOW, 10, "null")
+    story.shadow.begin(story.state.emitted("t6", trigger, NOW))
+    with pytest.raises(LostAck, match="a trigger is gone"):
+        story.shadow.acknowledge(rows_of(story.state))
+
+
 def test_a_name_that_nothing_has_emitted_is_unknown(story: Story) -> None:
     assert story.shadow.name_of("T1") == "t1"
     with pytest.raises(Phantom):
@@ -232,6 +239,17 @@ def test_an_ended_task_is_removed_after_a_week(story: Story) -> None:
     kept = collected(state)
     gone = replace(kept, tasks={}, events={})
     with pytest.raises(LostAck, match="task"):
+        collect(story, NOW + WEEK_S - 10, gone)
+    with pytest.raises(KeptTooLong, match="a row"):
+        collect(story, NOW + WEEK_S + 10, kept)
+
+
+def test_an_ended_schedule_is_removed_after_a_week(story: Story) -> None:
+    state = deleted(story.state, "s1", NOW)
+    story.take(state)
+    kept = collected(state)
+    gone = replace(kept, schedules={})
+    with pytest.raises(LostAck, match="schedule"):
         collect(story, NOW + WEEK_S - 10, gone)
     with pytest.raises(KeptTooLong, match="a row"):
         collect(story, NOW + WEEK_S + 10, kept)
