@@ -20,7 +20,7 @@ def test_the_next_resume_of_a_task_has_a_name_that_no_earlier_one_has() -> None:
     assert resumed.triggers[f"{KEY} #1"] == settled
 
 
-def test_a_recovery_shortens_a_pause_to_an_hour_and_none_of_a_stopped_trigger() -> None:
+def test_a_recovery_reduces_a_pause_to_an_hour_and_none_of_a_stopped_trigger() -> None:
     waiting = ExpectedTrigger(None, "session", 1.0, 5, None, pause=(9_000.0, 9_001.0))
     stopped = replace(waiting, status="DEAD")
     recovered = State(triggers={"waiting": waiting, "stopped": stopped}).recovered(2.0, 5)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import struct
+from binascii import crc32
 from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
 
+from oracles.recording.canonical import canonical, hash_text
 from oracles.recording.crash_points import expected_point
 from oracles.recording.record_reader import (
     ObservedEvent,
@@ -73,6 +76,30 @@ def test_a_record_with_a_wrong_member_is_broken(part: str) -> None:
         read_record(changed)
 
 
+@pytest.mark.parametrize(
+    ("seqs", "is_sound"), [((1, 2, 3, 5), True), ((1, 3, 2, 5), False), ((0, 1, 2, 5), False)]
+)
+def test_the_events_of_a_record_with_a_loss_have_rising_numbers_above_0(
+    seqs: tuple[int, ...], is_sound: bool
+) -> None:
+    changed = members()
+    header, events = changed["header"], changed["events"][:4]
+    chain = header["envelopeHash"]
+    for event, seq in zip(events, seqs, strict=True):
+        event["seq"] = seq
+        chain = hash_text(chain.encode() + canonical(event))
+    changed.update(events=events, finalResponse=None)
+    header.update(eventCount=4, eventChain=chain)
+    header.update(replayable=False, replayableReason="recording_failure")
+    del header["recordHash"]
+    header["recordHash"] = hash_text(canonical(changed))
+    if is_sound:
+        read_record(changed)
+    else:
+        with pytest.raises(BrokenRecord, match="order of events"):
+            read_record(changed)
+
+
 def test_a_record_file_of_another_execution_or_without_json_is_broken() -> None:
     data = encode_record(finished())
     twice = data.replace(b'  "v": 1', b'  "v": 1,\n  "v": 1')
@@ -119,6 +146,27 @@ def test_a_sound_segment_is_read_to_its_last_number() -> None:
 def test_a_segment_that_breaks_the_format_is_broken(content: bytes, above: int) -> None:
     with pytest.raises(BrokenLog):
         check_segment("a", content, above)
+
+
+def entry(entry_type: int, payload: bytes, missing: int = 0) -> bytes:
+    """Return the first entry of a segment; its length says ``missing`` bytes more, with its crc."""
+    length = len(payload) + missing
+    covered = struct.pack(">BQI", entry_type, 1, length) + payload
+    crc = crc32(covered, SegmentHeader(1, 7).crc)
+    return struct.pack(">IBQI", length, entry_type, 1, crc) + payload
+
+
+def test_an_entry_that_is_longer_than_its_segment_is_not_whole() -> None:
+    whole = segment() + entry(EntryType.START, log_record())
+    assert read_segment(whole) == read_segment(segment(log_record()))
+    longer = segment() + entry(EntryType.START, log_record(), missing=1)
+    assert read_segment(longer) == read_segment(segment())
+
+
+def test_an_entry_of_an_unknown_type_is_broken() -> None:
+    check_segment("a", segment() + entry(EntryType.START, log_record()), 0)
+    with pytest.raises(BrokenLog, match="unknown type"):
+        check_segment("a", segment() + entry(7, log_record()), 0)
 
 
 def test_every_flip_in_an_entry_ends_the_whole_part_of_a_segment() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from oracles.runtime.shadow_runtime import ShadowRuntime
+from oracles.runtime.violations import LostControl
 from oracles.violation import LostAck, SilentEmpty, Violation
 from tests.unit.oracles.runtime.story import NOW_NS, Break, Story, hexed, message
 from tests.unit.oracles.runtime.team import bounce, lose_turn, receive, team
@@ -88,11 +89,17 @@ def _acknowledged(story: Story) -> None:
     story.operator_calls.append(lambda s: s.operator.deliveries.acknowledge("m6"))
 
 
+def _passed(story: Story) -> None:
+    story.turn("boss", "t4", "r1", dispatched=14)
+    forget(story, "idle")
+
+
 DAMAGED: dict[str, tuple[str, Break]] = {
     "its log is gone": ("boss", lambda story: forget(story, "boss")),
     "its log is gone, and its record is there": ("boss", _orphan),
     "its log is gone, with the end of its agent": ("idle", _ended),
     "its log is gone, and an error came from there": ("worker", _bounced),
+    "its log is gone, and a watermark is above what it was sent": ("idle", _passed),
     "its log is torn": ("idle", _torn),
     "its log breaks a law": ("boss", lambda s: s.add("boss", "turn.failed", turn_id="t3")),
     "its log has what nobody sent": ("idle", lambda s: receive(s, "idle", "text", sender=WORKER)),
@@ -140,6 +147,18 @@ def test_damage_elsewhere_excuses_no_lost_call(call: Callable[[ShadowRuntime], N
     call(shadow)
     with pytest.raises(LostAck):
         settle(shadow, story)
+
+
+def test_a_control_of_a_damaged_child_excuses_no_lost_control_of_another() -> None:
+    story = team()
+    line, calls = story.at("boss", "turn.complete", 1), story.asked["t3"].calls
+    line["controls"].insert(0, {"control_id": "c0", "target": WORKER, "op": "gate"})
+    calls.insert(0, ("gate", {"name": "worker"}, {}))
+    forget(story, "worker")
+    settle(excusing(story.shadow(), "worker"), story)
+    story.drop("idle", "tool.permit_turn")
+    with pytest.raises(LostControl):
+        settle(excusing(story.shadow(), "worker"), story)
 
 
 def test_a_creation_in_flight_is_resolved_whatever_else_is_damaged() -> None:

@@ -117,6 +117,17 @@ def test_what_was_in_flight_and_has_happened_is_known_from_then_on() -> None:
     assert settle(shadow, story) is False
 
 
+def test_no_refusal_undoes_what_a_recovery_has_found() -> None:
+    story = team()
+    shadow = story.settle()
+    shadow.operator.sends.begin("m9", BOSS, 0)
+    story.add("boss", "message.enqueued", **message("m9", "USER", BOSS, "text", 0))
+    settle(shadow, story)
+    shadow.operator.sends.refuse("m9")
+    settle(shadow, story)
+    assert shadow.operator.sends.is_acknowledged("m9")
+
+
 def _never_sent(shadow: ShadowRuntime) -> None:
     shadow.operator.sends.begin("m9", hexed("a-nobody"), 0)
 

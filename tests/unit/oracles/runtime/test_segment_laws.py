@@ -67,6 +67,21 @@ def test_a_log_in_segments_is_one_log() -> None:
     assert (len(state.log.lines), state.segment_seq) == (6, 6)
 
 
+def test_the_segments_of_a_log_are_in_the_order_of_their_numbers() -> None:
+    _, whole = with_snapshot(snapshot())
+    path = f"agents/{hexed('idle')}/events.jsonl"
+    *lines, before_last = whole[path].splitlines(keepends=True)
+    last = path.replace(".jsonl", ".1.jsonl")
+    files = {name: content for name, content in whole.items() if name != last}
+    files[path] = b"".join(lines)
+    files[path.replace(".jsonl", ".10.jsonl")] = whole[last]
+    files[path.replace(".jsonl", ".2.jsonl")] = before_last
+
+    state = RootSnapshot.of_files(files).agents[IDLE]
+
+    assert [line.seq for line in state.log.lines] == [1, 2, 3, 4, 5, 6]
+
+
 @pytest.mark.parametrize(
     "changes",
     [

@@ -8,9 +8,11 @@ import pytest
 
 from oracles.durable.rows import Rows
 from oracles.runtime.shadow_triggers import ShadowTriggers
+from oracles.runtime.shadow_work import ShadowWork
+from oracles.runtime.violations import LostReport
 from oracles.runtime.work_laws import check_lines
 from oracles.violation import InvalidState, LostAck
-from tests.unit.oracles.runtime.story import NOW_NS, Data, hexed, message
+from tests.unit.oracles.runtime.story import NOW_NS, Data, Story, hexed, message
 from tests.unit.oracles.runtime.team import team
 
 TASK = "task-1"
@@ -108,3 +110,24 @@ def test_a_reminder_that_a_line_has_cancelled_may_be_removed() -> None:
 def test_another_reminder_is_not_removed(is_cancelled: bool) -> None:
     with pytest.raises(LostAck, match="a trigger of a line is gone"):
         _check_reminder(is_cancelled=is_cancelled, is_applied=False)
+
+
+@pytest.mark.parametrize("is_reported", [True, False])
+def test_a_trigger_that_a_recovery_has_stopped_is_reported_to_user(is_reported: bool) -> None:
+    story = Story()
+    story.root("boss")
+    stopped = {
+        "id": "trigger-1", "dedup_key": None, "session_id": hexed("boss"), "status": "DEAD",
+        "resolution": None,
+    }  # fmt: skip
+    if is_reported:
+        report = message("trigger-1.dead", "RUNTIME", "USER", "system", {"trigger_id": "trigger-1"})
+        story.add("user", "message.enqueued", **report)
+    rows = Rows([stopped], {}, {}, {}, {}, {})
+    work = ShadowWork()
+    work.triggers.begin("trigger-1", hexed("boss"), 0, 0.0)
+    if is_reported:
+        work.settle(story.snapshot(), rows, NOW_NS)
+    else:
+        with pytest.raises(LostReport, match="a trigger has stopped"):
+            work.settle(story.snapshot(), rows, NOW_NS)
