@@ -153,6 +153,23 @@ def test_a_rule_on_the_clock_needs_a_clock() -> None:
         FaultInjector(FaultPlan.parse("clock * #1 back:90s")).install(Disk())
 
 
+def test_removing_an_injector_that_has_no_disk_changes_nothing() -> None:
+    faults = FaultInjector(FaultPlan.parse("write * EIO"))
+    faults.remove()
+    faulty = booted(faults, Disk().snapshot())
+    assert faulty.disk.interposer is faults
+    assert faults.plan == FaultPlan.parse("off write * EIO")
+
+
+def test_removing_an_injector_leaves_the_crash_counter_before_it() -> None:
+    faulty = faulty_disk("write * EIO")
+    descriptor = faulty.opened("/f")
+    faulty.disk.interposer = CrashCounter(faulty.disk, 1, Phase.AFTER)
+    faulty.faults.remove()
+    with pytest.raises(SimulatedCrash):
+        faulty.process.write(descriptor, b"x")
+
+
 def test_a_removed_injector_leaves_disk_and_clock_to_the_next() -> None:
     clock = SimulatedClock()
     disk = Disk(now_ns=clock.wall_ns)
