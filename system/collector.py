@@ -261,7 +261,6 @@ class Collector:
         kept = [row.session_id for row in rows if row.archive]
         archived = await self._archive.write({each: orchestrator.log_path(each) for each in kept})
         durable = orchestrator.durable
-        await durable.opened()
         conversations = [each for agent in batch for each in _conversations(agent)]
         await durable.run(lambda transaction: insert_ended(transaction, rows, conversations))
         self._report.collected += len(batch)

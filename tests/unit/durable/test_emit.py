@@ -121,6 +121,13 @@ def test_the_newest_of_a_family_supersedes_the_older_and_takes_its_key(bench: Be
     assert bench.due() in {other, newest}
 
 
+def test_a_superseded_trigger_keeps_a_key_that_is_taken_for_a_time(bench: Bench) -> None:
+    older = bench.emit("proactive:daily:a", "PROACTIVE")
+    bench.emit("proactive:daily:b", "PROACTIVE")
+    assert bench.row(older).resolution == "superseded"
+    assert bench.emit("proactive:daily:a", "PROACTIVE") == older
+
+
 def test_a_claimed_trigger_is_not_superseded(bench: Bench) -> None:
     older = bench.emit("memory:s:1", "MEMORY")
     bench.claim(older)

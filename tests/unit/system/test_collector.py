@@ -164,6 +164,32 @@ def test_a_child_is_collected_before_its_parent() -> None:
     assert room.host.files.listdir("agents") == []
 
 
+def test_a_parent_that_ends_after_its_child_is_collected_after_it() -> None:
+    room, ada, _ = family()
+    room.settle(HOUR // 2)
+    room.run(room.runtime.terminate(ada))
+
+    room.settle(HOUR // 2 + 1)
+    assert [agent.agent_id for agent in room.runtime.view().agents] == [ada]
+    room.settle(HOUR)
+
+    assert room.runtime.view().agents == ()
+
+
+def test_an_agent_that_ends_does_not_repeat_a_refused_collection_at_once() -> None:
+    room, _, bob = family()
+    eve = room.create("Eve")
+    room.files.fail("mkdir", "archive", errno.ENOSPC)
+    room.settle(HOUR + 1)
+    room.run(room.runtime.terminate(eve))
+
+    room.settle(HOUR - 10)
+    assert room.exists(f"agents/{room.session(bob)}")
+    room.settle(20)
+
+    assert ended(room, bob) is not None
+
+
 def test_an_agent_with_a_message_that_waits_is_not_collected() -> None:
     room, ada = opened(AFTER_AN_HOUR)
     room.say(ada, script(("spawn_agent", {"name": "Bob"}), ("gate", {"name": "Bob"})))

@@ -100,6 +100,20 @@ def test_open_modes_do_what_they_say(host: Host) -> None:
     reading.close()
 
 
+@pytest.mark.parametrize("call", ["fsync", "fdatasync"])
+def test_a_barrier_on_a_file_is_the_call_of_that_name(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    synced: list[str] = []
+    file = host.files.open("x", OpenMode.CREATE)
+    monkeypatch.setattr(os, call, lambda fd: synced.append(os.readlink(f"/proc/self/fd/{fd}")))
+
+    getattr(file, call)()
+
+    assert synced == [str(tmp_path / "x")]
+    file.close()
+
+
 def test_a_lock_keeps_others_out_until_it_is_closed(host: Host) -> None:
     host.files.open("runtime.lock", OpenMode.CREATE).close()
     first = host.files.open("runtime.lock", OpenMode.WRITE)

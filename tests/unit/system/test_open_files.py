@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 from system.host import real_host, run
 from system.providers.scripted import ScriptedProvider
 from system.runtime import Options, Runtime
 from tests.meta.source_tree import ROOT
+from tests.unit.system.agents.room import opened as opened_room
 
 SLOTS = 2
 AGENTS = 12
@@ -86,6 +88,19 @@ def test_after_recovery_only_the_lock_is_open(tmp_path: Path) -> None:
     run(work(tmp_path))
 
     assert run(recover(tmp_path)) == ["runtime.lock"]
+
+
+def test_after_the_recovery_of_a_killed_runtime_only_the_lock_is_open() -> None:
+    room, ada = opened_room()
+    room.say(ada, "hello")
+    room.reopen(start=False)
+    calls = room.files.calls
+
+    opened = Counter(call.split()[1] for call in calls if call.startswith("open-"))
+    closed = Counter(call.split()[1] for call in calls if call.startswith("close "))
+
+    assert f"wal/{SEGMENT}" in opened
+    assert opened - closed == Counter(["runtime.lock"])
 
 
 def test_agents_that_receive_messages_and_take_no_turn_hold_no_descriptor(tmp_path: Path) -> None:

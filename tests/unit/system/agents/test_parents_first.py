@@ -40,9 +40,12 @@ def test_a_child_of_a_parent_that_is_not_there_counts_as_a_root() -> None:
 
 
 def test_a_child_of_a_session_that_is_no_agent_counts_as_a_root() -> None:
-    histories = {"9": History(), **logs(("1", "9"))}
+    histories = {"9": History(), **logs(("1", "2"), ("2", "9"))}
 
-    assert list(parents_first(histories)) == [Placement("1", None, detached=True)]
+    assert list(parents_first(histories)) == [
+        Placement("2", None, detached=True),
+        Placement("1", "a2"),
+    ]
 
 
 def test_a_circle_is_opened_at_its_first_member() -> None:

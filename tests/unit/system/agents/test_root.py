@@ -96,6 +96,7 @@ def test_a_root_in_use_is_left_as_it_is(here: FaultyHost) -> None:
     with pytest.raises(RootInUse):
         opened(here)
 
+    assert here.files.calls[-1] == "close runtime.lock"
     assert here.read("runtime.lock") == before
     assert "root.json.tmp.00000009" in here.names()
     root.close()

@@ -11,6 +11,7 @@ from system.sessions.session import SessionState
 from system.sessions.session_problem import Problem
 from tests.unit.system.agents.boot import END
 from tests.unit.system.agents.damage import remove, spoil
+from tests.unit.system.agents.emitting import fail_when_asked
 from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import parent_and_child
 from tests.unit.system.agents.room import (
@@ -146,6 +147,19 @@ def test_a_recovery_passes_what_it_has_done_itself() -> None:
     room.say(ada, script(("send_message", {"to": "USER", "payload": "hello"})))
 
     room.reopen()
+    room.say(ada, "a turn in the next boot")
+
+    assert watermarks(room, room.session(ada))[-1][1] == room.lines(room.session(ada))[5].seq
+
+
+def test_a_recovery_passes_what_it_has_applied_itself() -> None:
+    room, ada = opened()
+    room.run(room.runtime._orchestrator.durable.opened())
+    injector = fail_when_asked(room, "write *state.db-wal #1+ ENOSPC")
+    room.say(ada, script(("remind_me", {"delay_ns": SECOND_NS, "payload": "later"})))
+    injector.remove()
+
+    assert room.reopen().report.applied == 1
     room.say(ada, "a turn in the next boot")
 
     assert watermarks(room, room.session(ada))[-1][1] == room.lines(room.session(ada))[5].seq
