@@ -17,7 +17,6 @@ from powercut.fuzz.drivers.swarm import SeededRun
 from powercut.fuzz.reduction import SECONDS, reduced
 from powercut.fuzz.reproducer import Finding, keep
 from powercut.fuzz.run_log import FailureKind
-from powercut.fuzz.step_watch import WATCH, StepHangs
 from powercut.fuzz.story import headline, story
 from powercut.fuzz.target import TargetEntry
 from powercut.fuzz.target_mistake import DEPENDS_ON_MORE
@@ -89,9 +88,6 @@ class Findings:
                 finding = found.finding if hurry else self._explained(found, target, failing, left)
             except KeyboardInterrupt:
                 hurry, finding = True, found.finding
-            except StepHangs as hang:
-                self._print(f"not reduced  {target.tag}: {kind.broken}: {hang}")
-                finding = found.finding
             findings.append(finding)
         self._remove_unreduced(findings)
         self._print_stories(findings)
@@ -125,8 +121,7 @@ class Findings:
             return found.finding
         status = self._console.status("reducing a failure")
         with status if self._console.is_terminal else nullcontext(), SANDBOX.interruptible():
-            with WATCH.watching(target.tag):
-                finding = self._reduced(found, target, failing, left)
+            finding = self._reduced(found, target, failing, left)
             share = self._share(left)
             return finding if share < _LEAST_SECONDS else with_cause(finding, share)
 

@@ -34,7 +34,6 @@ from oracles.marks import KILLED, POWER_CUT_LOST, TORN, Marks
 from powercut.fuzz.action import DISTURBANCES, ActionKind
 from powercut.fuzz.fault_families import DAMAGE, SAMPLE_NUMBERS, FaultFamily
 from powercut.fuzz.mistyped_member import refuse_mistyped
-from powercut.fuzz.step_watch import WATCH
 from powercut.place import defined_at, raised_at
 from powercut.reference import load
 from powercut.user_function import idle_kind, must_take
@@ -241,7 +240,7 @@ def _target_of(reference: str, made: object) -> AnyTarget:
 def check_target(reference: str, make_target: MakeTarget) -> AnyTarget:
     """Make a target and return it; raises ``HarnessError`` as ``TargetEntry.of``."""
     try:
-        with WATCH.watching(reference), SANDBOX.preparing():
+        with SANDBOX.preparing():
             target = _target_of(reference, make_target())
             if target is make_target():
                 raise HarnessError(

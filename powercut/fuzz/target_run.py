@@ -40,7 +40,6 @@ from powercut.fuzz.run_log import (
     failure_of,
     name_of,
 )
-from powercut.fuzz.step_watch import WATCH
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import MakeTarget
 from powercut.fuzz.target_mistake import TargetMistake
@@ -84,7 +83,6 @@ class TargetRun:
         self.unused = 0
         self._proposal: tuple[Action, list[Chosen]] | None = None
         plain = PlainChoices()
-        WATCH.steps += 1
         with SANDBOX.preparing():
             self.target = make_target()
             self.log = RunLog(self.target.tag, model.name)
@@ -149,7 +147,6 @@ class TargetRun:
         if len(steps) > _STEPS_WITH_DISKS:
             steps[-_STEPS_WITH_DISKS - 1].drop_disks()
         self.tally.steps += 1
-        WATCH.steps += 1
         if self.crash_runner.recorder is not None:
             self.crash_runner.recorder.begin_step()
         self.crash_runner.choices = RecordingChoices(choices, step.chosen)
@@ -189,7 +186,6 @@ class TargetRun:
     @exits_are_failures()
     def finish(self) -> None:
         """Lift all faults, complete all accepted work, restart twice, and check the result."""
-        WATCH.steps += 1
         self.faults.lift()
         self.crash_runner.choices = PlainChoices()
         with SANDBOX:

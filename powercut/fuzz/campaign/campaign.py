@@ -23,7 +23,6 @@ from powercut.fuzz.campaign.workers import work
 from powercut.fuzz.drivers.swarm import SeededRun
 from powercut.fuzz.memory import settle
 from powercut.fuzz.run_log import FailureKind, RecordedStep
-from powercut.fuzz.step_watch import WATCH
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import MakeTarget, TargetEntry
 from powercut.fuzz.target_mistake import DEPENDS_ON_MORE, TargetMistake
@@ -199,16 +198,12 @@ def _turn(plan: Plan, target: TargetEntry, number: int) -> Batch:
 
 
 def run_batch(batch: Batch) -> Score:
-    """Do the runs of a batch until the deadline; run 0 of a target is always completed.
-
-    Raises ``StepHangs`` if a step does not end.
-    """
+    """Do the runs of a batch until the deadline; run 0 of a target is always completed."""
     plan, score = batch.plan, Score(batch.target)
-    with WATCH.watching(batch.target.tag):
-        for number in range(batch.first, batch.end):
-            if number and plan.is_over:
-                break
-            _run_one(plan, number, score)
+    for number in range(batch.first, batch.end):
+        if number and plan.is_over:
+            break
+        _run_one(plan, number, score)
     return score
 
 
