@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from click.testing import CliRunner, Result
 
+from powercut.cli.exit_code import ExitCode
 from powercut.cli.main import cli
 from tests.unit.fuzz.project import PROJECT
 
@@ -36,6 +37,14 @@ class Directories(DiskTarget):
 def powercut(*arguments: str) -> Result:
     """Run a command in this process, on a terminal of 80 columns that is none."""
     return CliRunner().invoke(cli, arguments, prog_name="powercut", env={"COLUMNS": "80"})
+
+
+def refusal(module: str, source: str) -> str:
+    """Return the sentence with which a campaign of the target ``Wrong`` of a module is refused."""
+    Path(f"{module}.py").write_text(source, encoding="ascii")
+    result = powercut("run", f"{module}:Wrong", "--examples", "3", "-n", "1")
+    assert (result.exit_code, result.stdout) == (ExitCode.USAGE, "")
+    return result.stderr
 
 
 def json_of(result: Result) -> dict[str, Any]:

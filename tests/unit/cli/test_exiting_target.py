@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -43,16 +42,6 @@ class Target(DiskTarget):
 METHODS = ["__init__", "propose", "put", "recover"]
 
 
-@pytest.fixture
-def name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
-    """The name of the program's module, different in each test."""
-    name = "".join(c if c.isalnum() else "_" for c in request.node.name)
-    (tmp_path / f"{name}.py").write_text(PROGRAM, encoding="ascii")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.path", [str(tmp_path), *sys.path])
-    return name
-
-
 def line_of(text: str) -> int:
     return PROGRAM[: PROGRAM.index(text)].count("\n") + 1
 
@@ -61,13 +50,14 @@ def line_of(text: str) -> int:
     ("method", "processes"), [("put", "2"), *((method, "1") for method in METHODS)]
 )
 def test_os_exit_is_refused(
-    name: str, method: str, processes: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    module: str, method: str, processes: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    Path(f"{module}.py").write_text(PROGRAM, encoding="ascii")
     monkeypatch.setenv("EXIT_IN", method)
-    result = powercut("run", f"{name}:Target", "--examples", "2", "-n", processes)
+    result = powercut("run", f"{module}:Target", "--examples", "2", "-n", processes)
     assert (result.exit_code, result.stdout) == (ExitCode.USAGE, "")
     assert result.stderr == (
-        f"Error: os._exit was called inside a simulated world, at {tmp_path}/{name}.py:"
+        f"Error: os._exit was called inside a simulated world, at {Path.cwd()}/{module}.py:"
         f"{line_of('os._exit')} in end; it would end powercut as well; raise an exception, or "
         "return\n"
     )

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from powercut.cli.exit_code import ExitCode
 from powercut.fuzz.target import TargetEntry
-from tests.unit.cli.command_line import DIRECTORIES, powercut
-
-
-@pytest.fixture(autouse=True)
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
-    """The name of a module in the current directory, different in each test."""
-    name = "".join(c if c.isalnum() else "_" for c in f"module_{request.node.name}")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.path", [str(tmp_path), *sys.path])
-    return name
+from tests.unit.cli.command_line import DIRECTORIES, refusal
 
 
 @pytest.mark.parametrize(
@@ -39,11 +28,8 @@ def test_method_that_resembles_a_member_is_refused_with_its_line(
     module: str, member: str, meant: str
 ) -> None:
     source = f"{DIRECTORIES}\nclass Wrong(Directories):\n    {member}\n"
-    Path(f"{module}.py").write_text(source, encoding="ascii")
-    result = powercut("run", f"{module}:Wrong", "--examples", "3", "-n", "1")
-    assert (result.exit_code, result.stdout) == (ExitCode.USAGE, "")
     name = member[4 : member.index("(")]
-    assert result.stderr == (
+    assert refusal(module, source) == (
         f"Error: {module}:Wrong has {name}, which nothing uses, and has no {meant}: correct the "
         f"name, or begin it with an underscore; see {module}.py:{source.count(chr(10))}, "
         f"Wrong.{name}\n"
@@ -63,11 +49,8 @@ def test_method_that_resembles_a_member_is_refused_with_its_line(
 )
 def test_attribute_that_resembles_a_member_is_refused(module: str, member: str, meant: str) -> None:
     source = f"{DIRECTORIES}\nclass Wrong(Directories):\n    {member}\n"
-    Path(f"{module}.py").write_text(source, encoding="ascii")
-    result = powercut("run", f"{module}:Wrong", "--examples", "3", "-n", "1")
-    assert (result.exit_code, result.stdout) == (ExitCode.USAGE, "")
     name = member.removeprefix("def __init__(self): self.").split(" ", maxsplit=1)[0].rstrip(":")
-    assert f"Wrong has {name}, which nothing uses, and has no {meant}: " in result.stderr
+    assert f"Wrong has {name}, which nothing uses, and has no {meant}: " in refusal(module, source)
 
 
 @pytest.mark.parametrize(

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
 from powercut.cli.exit_code import ExitCode
-from tests.unit.cli.command_line import DIRECTORIES, powercut
+from tests.unit.cli.command_line import DIRECTORIES, powercut, refusal
 
 _IMPORTS = """
 import datetime, os, random, secrets, time, uuid
 from random import randrange
 """
 _REMEDY = "; draw it from the choices that propose is given\n"
-
-
-@pytest.fixture(autouse=True)
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
-    """The name of a module in the current directory, different in each test."""
-    name = "".join(c if c.isalnum() else "_" for c in f"module_{request.node.name}")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.path", [str(tmp_path), *sys.path])
-    return name
 
 
 @pytest.mark.parametrize(
@@ -56,11 +46,8 @@ def test_randomness_that_prepares_a_run_or_a_step_is_refused(
 ) -> None:
     source = f"{_IMPORTS}{DIRECTORIES}\nclass Wrong(Directories):\n    {member.format('draw()')}\n"
     source += f"    def draw(self): return str({call})\n"
-    Path(f"{module}.py").write_text(source, encoding="ascii")
-    result = powercut("run", f"{module}:Wrong", "--examples", "3", "-n", "1")
-    assert (result.exit_code, result.stdout) == (ExitCode.USAGE, "")
     place = f"{Path.cwd()}/{module}.py:{source.count(chr(10))} in Wrong.draw"
-    assert result.stderr == (
+    assert refusal(module, source) == (
         f"Error: {name} was called inside a simulated world, at {place}{_REMEDY}"
     )
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from powercut.cli.exit_code import ExitCode
-from tests.unit.cli.command_line import DIRECTORIES, powercut
+from tests.unit.cli.command_line import DIRECTORIES, powercut, refusal
 
 TARGET = (
     DIRECTORIES
@@ -60,13 +59,10 @@ class MostlyFailing(Counting):
 
 
 @pytest.fixture(autouse=True)
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
-    """The name of a module in the current directory, different in each test."""
-    name = "".join(c if c.isalnum() else "_" for c in f"module_{request.node.name}")
-    (tmp_path / f"{name}.py").write_text(TARGET, encoding="ascii")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.path", [str(tmp_path), *sys.path])
-    return name
+def module(module: str) -> str:
+    """The name of a module with these targets."""
+    Path(f"{module}.py").write_text(TARGET, encoding="ascii")
+    return module
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
@@ -320,11 +316,8 @@ def test_function_of_other_parameters_is_named_with_its_line(
     module: str, member: str, sentence: str
 ) -> None:
     source = f"{TARGET}{MORE}class Wrong(Chosen):\n    {member}\n"
-    Path(f"{module}.py").write_text(source, encoding="ascii")
-    result = powercut("run", f"{module}:Wrong", "--examples", "3", "-n", "1")
-    assert (result.exit_code, result.stdout) == (ExitCode.USAGE, "")
     place = f"{module}.py:{source.count(chr(10))}, Wrong.{member[4 : member.index('(')]}"
-    assert result.stderr == f"Error: {module}:Wrong{sentence}; see {place}\n"
+    assert refusal(module, source) == f"Error: {module}:Wrong{sentence}; see {place}\n"
 
 
 def test_violation_whose_statement_is_no_text_is_reported(module: str) -> None:
