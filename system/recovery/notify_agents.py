@@ -14,6 +14,7 @@ from system.agents.message import RUNTIME, Message, MessageKind
 from system.agents.reporting import deliver_reports
 from system.ports import Json
 from system.recording.crash_point import IncompleteExecution, analyze_crash_point
+from system.recording.records.status import ExecutionStatus, status_of
 from system.recovery.root_recovery import RootRecovery
 
 
@@ -31,6 +32,7 @@ async def notify_agents(recovery: RootRecovery) -> None:
     recovery.report.incomplete += [
         IncompleteExecution(record.execution_id, analyze_crash_point(record))
         for record in recovery.interrupted
+        if status_of(record) is ExecutionStatus.INCOMPLETE
     ]
 
 

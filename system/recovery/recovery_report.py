@@ -28,12 +28,13 @@ class RecoveryReport:
     those of them that the disk has refused so far. ``lost_turns`` are the turns that a crash
     interrupted, by agent. ``leaks`` are conversations that a provider keeps for no known
     session, each as ``provider: identity``. ``recording`` is the report of the write-ahead log
-    of executions; ``incomplete`` are executions that had not ended. ``collected`` counts the
-    agents whose directories were removed by this boot, and since then; ``archived_bytes`` counts
-    the bytes archived since then. ``applied`` counts the lines whose outbox ``state.db``
-    did not have, ``reclaimed`` are triggers whose turns the crash had interrupted, ``resumed``
-    the RESUME triggers. ``damaged_rows`` of ``state.db`` are left unchanged; ``unfed`` are
-    sessions that cannot be used and for which work waits in ``state.db``.
+    of executions; ``incomplete`` are executions that had not ended and whose status is
+    ``incomplete``. ``collected`` counts the agents whose directories were removed by this boot,
+    and since then; ``archived_bytes`` counts the bytes archived since then. ``applied`` counts
+    the lines whose outbox ``state.db`` did not have, ``reclaimed`` are triggers whose turns the
+    crash had interrupted, ``resumed`` the RESUME triggers. ``damaged_rows`` of ``state.db`` are
+    left unchanged; ``unfed`` are sessions that cannot be used and for which work waits in
+    ``state.db``.
     """
 
     epoch: int = 0

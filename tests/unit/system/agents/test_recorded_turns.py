@@ -248,16 +248,37 @@ def test_an_interrupted_turn_is_reported_and_retried() -> None:
     assert room.runtime.report.incomplete == []
 
 
+def flip_bit_of_log(room: Room, offset: int) -> None:
+    path = f"wal/{SEGMENT}"
+    content = bytearray(room.read(path))
+    content[offset] ^= 1
+    file = room.host.files.open(path, OpenMode.WRITE)
+    file.pwrite(bytes(content), 0)
+    file.close()
+
+
+def test_an_interrupted_turn_that_lacks_an_event_is_reported_as_damaged_only() -> None:
+    room, ada = opened()
+    room.provider.hooks["send"] = asyncio.Event().wait
+    room.say(ada, "hello")
+    room.say(room.create("Bob"), "hello")
+    room.provider.hooks.clear()
+    sound, corrupted = sorted(records(room), key=lambda record: "Ada" in str(record.envelope))
+    room.kill()
+    flip_bit_of_log(room, room.read(f"wal/{SEGMENT}").index(b"messageIds"))
+    room.open()
+    report = room.runtime.report
+    assert [each.execution_id for each in report.incomplete] == [sound.execution_id]
+    text = "\n".join(recovery_text(report))
+    assert f"{corrupted.execution_id}: damage has taken a part of its record" in text
+
+
 def test_damage_of_the_log_is_reported_and_put_aside() -> None:
     room, ada = opened()
     room.say(ada, "one")
     room.say(ada, "two")
     room.kill()
-    content = bytearray(room.read(f"wal/{SEGMENT}"))
-    content[100] ^= 1
-    with_damage = room.host.files.open(f"wal/{SEGMENT}", OpenMode.WRITE)
-    with_damage.pwrite(bytes(content), 0)
-    with_damage.close()
+    flip_bit_of_log(room, 100)
     room.open()
     text = "\n".join(recovery_text(room.runtime.report))
     assert "damaged bytes at offset 26 were put aside in wal/00000001.wal.quarantine.1" in text
