@@ -253,7 +253,7 @@ def _explore(
         recorded = record(workload.run, models[-1], image, given["root"], limits)
         # Any other check takes microseconds, less than its share of a fork.
         processes = given["processes"] or (cores() if recorded.root else 1)
-        with pace.shown(), pace.interruptible(), settled():
+        with pace.shown(), pace.interruption.awaited(), settled():
             deciding = given["processes"] or cores()
             try:
                 judged(
@@ -286,7 +286,7 @@ def _explore(
     console.print()
     if mistake is not None:
         raise _mistake(workload, mistake)
-    return _Explored(diagnosis, keeper.paths, pace.interrupted)
+    return _Explored(diagnosis, keeper.paths, pace.interruption.happened)
 
 
 def _mistake(workload: WorkloadEntry, error: HarnessError) -> UsageMistake:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from types import FrameType
 from typing import Final
 
 import click
 from rich.console import Console
 from rich.status import Status
 
+from powercut.cli.interruption import Interruption
 from powercut.counted import counted
 from powercut.explorer.verdicts import Exploration
 
@@ -55,7 +54,7 @@ class Progress:
 class Pace:
     """Shows how far the exploration of ``title`` is, and ends it when ``seconds`` are over.
 
-    ``interrupted`` is whether a signal has ended the time.
+    ``interruption`` ends it as well.
     """
 
     def __init__(
@@ -71,35 +70,7 @@ class Pace:
         self._deadline = self._end
         self._has_failed = False
         self._is_stopped = False
-        self.interrupted = False
-
-    @contextmanager
-    def interruptible(self) -> Iterator[None]:
-        """Let the first SIGINT or SIGTERM end the time, so that its results are reported.
-
-        The second one interrupts at once.
-        """
-        before = {
-            number: handler
-            for number in (signal.SIGINT, signal.SIGTERM)
-            if callable(handler := signal.getsignal(number))
-        }
-
-        def restore() -> None:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-        def stop(_number: int, _frame: FrameType | None) -> None:
-            restore()
-            self.interrupted = True
-            click.echo("interrupted: these are the results so far", err=True)
-
-        for number in before:
-            signal.signal(number, stop)
-        try:
-            yield
-        finally:
-            restore()
+        self.interruption = Interruption()
 
     def shown(self) -> AbstractContextManager[None]:
         """Show progress while the context lasts."""
@@ -127,7 +98,7 @@ class Pace:
             f"{found.operations:,}, {counted(found.states, 'state')}{unsafe}"
         )
         in_time = self._deadline is None or now < self._deadline
-        return in_time and not self.interrupted and not self._is_stopped
+        return in_time and not self.interruption.happened and not self._is_stopped
 
     def _begin(self, model: str, now: float) -> None:
         """Give a model its share of the time that is left for the models."""

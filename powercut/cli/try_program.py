@@ -13,6 +13,7 @@ from rich.console import Console
 
 from powercut.cli.completion import complete_from
 from powercut.cli.exit_code import ExitCode
+from powercut.cli.interruption import Interruption
 from powercut.cli.output import console_beside, json_option, one_line, write_json
 from powercut.cli.pace import Progress
 from powercut.cli.record import OPTIONS_FIRST, print_recording, setup_option, timeout_option
@@ -131,11 +132,15 @@ def command(
         image_check = _check(recording, timeout, way)
         crashed = image_check if nested and isinstance(image_check, CommandCheck) else None
         progress = Progress(console)
-        judge = ProgramJudge(recording, image_check, checks, cores(), crashed, progress.show)
+        interruption = Interruption()
+        judge = ProgramJudge(
+            recording, image_check, checks, cores(), crashed, progress.show,
+            is_over=lambda: interruption.happened,
+        )  # fmt: skip
         with _mount_point(recording.mount_point), progress.shown("checking images"):
-            diagnosis = _judged(judge, models)
+            diagnosis = _judged(judge, models, interruption)
     _report(console, judge, diagnosis, recording)
-    if nested and not judge.counts.recoveries:
+    if nested and not judge.counts.recoveries and not interruption.happened:
         console.print("note: the check wrote nothing, so there was no recovery to crash")
     file = _kept(console, recording, recorded) if diagnosis.unsafe_models else None
     if not way.is_private:
@@ -144,8 +149,7 @@ def command(
         _write(json_out, judge, diagnosis, recording, file)
     if file is not None:
         console.print(f"on real file systems: powercut confirm {file}", soft_wrap=True)
-    code = ExitCode.VIOLATION if diagnosis.unsafe_models else ExitCode.CLEAN
-    click.get_current_context().exit(code)
+    click.get_current_context().exit(_exit_code(diagnosis, interruption))
 
 
 def _check(recording: Recording, timeout_s: float, way: MountWay) -> ImageCheck:
@@ -168,9 +172,18 @@ def _mount_point(path: str) -> Iterator[None]:
             os.rmdir(path)
 
 
-def _judged(judge: ProgramJudge, models: Sequence[PersistenceModel]) -> Diagnosis:
+def _judged(
+    judge: ProgramJudge, models: Sequence[PersistenceModel], interruption: Interruption
+) -> Diagnosis:
     judge.must_pass_undamaged()
-    return diagnose(judge.judge(models))
+    with interruption.awaited():
+        return diagnose(judge.judge(models))
+
+
+def _exit_code(diagnosis: Diagnosis, interruption: Interruption) -> ExitCode:
+    if interruption.happened:
+        return ExitCode.INTERRUPTED
+    return ExitCode.VIOLATION if diagnosis.unsafe_models else ExitCode.CLEAN
 
 
 def _report(
@@ -202,10 +215,11 @@ def _report(
 def _write(
     out: str, judge: ProgramJudge, diagnosis: Diagnosis, recording: Recording, file: Path | None
 ) -> None:
+    passed = "stopped" if diagnosis.unfinished_models else "clean"
     write_json(
         out,
         {
-            "verdict": "violation" if diagnosis.unsafe_models else "clean",
+            "verdict": "violation" if diagnosis.unsafe_models else passed,
             "models": plain_models([diagnosis.explorations]),
             "findings": plain_causes(diagnosis, [str(file or "")] * len(diagnosis.causes)),
             "images": judge.counts.images,

@@ -7,8 +7,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -127,19 +127,30 @@ class CheckRunner:
         return Outcome(status, lines[-1] if lines else "")
 
     def end_process(self) -> None:
-        """End the check and this process; a check that is being started ends soon after."""
+        """End the check and this process; a check that is being started ends soon after.
+
+        The handler of a signal may call it at any time.
+        """
         self._is_ending = True
-        if not self._is_starting:
-            self.kill()
-            os._exit(128 + signal.SIGTERM)
+        if self._is_starting:
+            return
+        if self._child is not None:
+            self._kill(self._child.pid)
+            # Popen.wait would wait for its lock, which the call that was interrupted may hold.
+            with suppress(ChildProcessError):
+                os.waitpid(self._child.pid, 0)
+        os._exit(128 + signal.SIGTERM)
 
     def kill(self) -> None:
         """End every process of the check."""
-        child, self._child = self._child, None
-        if child is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
+        if self._child is not None:
+            self._kill(self._child.pid)
+            self._child.wait()
+            self._child = None
+
+    def _kill(self, group: int) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
 
 
 def acknowledged_in(folder: str, acknowledged: Sequence[str]) -> dict[str, str]:
@@ -152,3 +163,13 @@ def acknowledged_in(folder: str, acknowledged: Sequence[str]) -> dict[str, str]:
 def memory_folder() -> str:
     """Return the directory for temporary files that is in memory, if there is one."""
     return _MEMORY if os.access(_MEMORY, os.W_OK) else tempfile.gettempdir()
+
+
+@contextmanager
+def checks_folder() -> Iterator[str]:
+    """A new directory in memory for the files of checks, until the context ends."""
+    path = tempfile.mkdtemp(prefix=f"powercut-checks-{os.getpid()}-", dir=memory_folder())
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)

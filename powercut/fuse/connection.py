@@ -104,8 +104,10 @@ class FuseConnection:
         self.descriptor = descriptor
 
     def close(self) -> None:
-        """End the connection."""
-        os.close(self.descriptor)
+        """End the connection; without effect if it has ended."""
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
     def serve(self) -> bool:
         """Answer the next request, if one waits; return False if the files were unmounted."""

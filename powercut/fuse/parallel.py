@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
-from typing import NamedTuple, TypeVar
+from types import FrameType
+from typing import Final, NamedTuple, NoReturn, TypeVar
 
 from sim.errors import HarnessError
 
 Result = TypeVar("Result")
+
+_TICK_S: Final = 0.1
+_INTERRUPTS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class _Failure(NamedTuple):
@@ -26,18 +30,21 @@ class _Worker(NamedTuple):
     results: Connection
 
 
-def in_processes(count: int, work: Callable[[int], Iterable[Result]]) -> Iterator[Result]:
+def in_processes(
+    count: int, work: Callable[[int], Iterable[Result]], tick: Callable[[], None]
+) -> Generator[Result, None, None]:
     """Yield the results of ``work(0)`` to ``work(count - 1)``, in the order of completion.
 
     Each call runs in a process of its own, which sees everything that this process has made.
-    Results are pickled. All processes have ended when the iteration ends, however it ends. An
+    Results are pickled. ``tick`` is called several times a second. All processes have ended when
+    the iteration ends, also if ``tick`` raises an exception or the generator is closed. An
     exception of a worker becomes a ``HarnessError``.
     """
     workers = [_start(work, number) for number in range(count)]
     waiting = {worker.results for worker in workers}
     try:
         while waiting:
-            for ready in wait(waiting):
+            for ready in wait(waiting, _TICK_S):
                 assert isinstance(ready, Connection)
                 try:
                     result = ready.recv()
@@ -47,6 +54,7 @@ def in_processes(count: int, work: Callable[[int], Iterable[Result]]) -> Iterato
                 if isinstance(result, _Failure):
                     raise HarnessError(result.text)
                 yield result
+            tick()
     finally:
         for worker in workers:
             with suppress(ProcessLookupError):
@@ -57,18 +65,39 @@ def in_processes(count: int, work: Callable[[int], Iterable[Result]]) -> Iterato
 
 def _start(work: Callable[[int], Iterable[Result]], number: int) -> _Worker:
     ours, theirs = Pipe(duplex=False)
-    process = os.fork()
-    if process:
-        theirs.close()
-        return _Worker(process, ours)
+    # The handlers of this process must not run in the worker.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)
+    try:
+        process = os.fork()
+        if not process:
+            ours.close()
+            _work(work, number, theirs, before)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    theirs.close()
+    return _Worker(process, ours)
+
+
+def _work(
+    work: Callable[[int], Iterable[Result]],
+    number: int,
+    results: Connection,
+    mask: Iterable[int],
+) -> NoReturn:
+    """Send the results, and end this process, which is the worker."""
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        ours.close()
+        signal.signal(signal.SIGTERM, _end)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         try:
             for result in work(number):
-                theirs.send(result)
+                results.send(result)
         except Exception as error:  # noqa: BLE001 - the other process raises it
-            theirs.send(_Failure(f"{type(error).__name__}: {error}"))
+            results.send(_Failure(f"{type(error).__name__}: {error}"))
     finally:
         os._exit(0)
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    """End the processes that this worker has started, and then the worker."""
+    raise SystemExit

@@ -8,11 +8,8 @@ of its crash point that lose less, because only those show the cause.
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,8 +21,10 @@ from powercut.explorer.check_violation import FAILS_AT_START
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.page_cache import PageCache
 from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.explorer.repair import OutOfTime
+from powercut.explorer.ticker import Stopped
 from powercut.explorer.verdicts import Exploration, Failure
-from powercut.fuse.command_check import memory_folder
+from powercut.fuse.command_check import checks_folder
 from powercut.fuse.crash_search import (
     MOST_SECTORS,
     Found,
@@ -79,7 +78,8 @@ class ProgramJudge:
     first tenth of the chosen images, and up to ``checks`` images of these crashes are checked.
 
     It is also the checker with which missing barriers are searched. ``show`` is called with a text
-    for the user each time that a part of the work is done.
+    for the user each time that a part of the work is done. When ``is_over`` returns True, the
+    checks that are running are ended, and the verdicts are those so far.
     """
 
     def __init__(
@@ -90,9 +90,11 @@ class ProgramJudge:
         processes: int,
         nested: CommandCheck | None = None,
         show: Callable[[str], None] = lambda _text: None,
+        is_over: Callable[[], bool] = lambda: False,
     ) -> None:
         self._recording = recording
         self._show = show
+        self._is_over = is_over
         self._check = check
         self._checks = checks
         self._processes = processes
@@ -105,6 +107,7 @@ class ProgramJudge:
         self._left: dict[str, FailuresLeft] = {}
         self.counts = Counts(0, 0, 0)
         self.is_blind = False
+        self._is_stopped = False
 
     def must_pass_undamaged(self) -> None:
         """Raise ``HarnessError`` if the check fails on a disk that no crash has damaged.
@@ -116,7 +119,7 @@ class ProgramJudge:
         image = Disk.from_journal(journal).unmounted()
         entries = len(self._recording.acknowledgements)
         start = journal.image
-        checks = self._run([(image, entries), (start, 0), (start, entries)])
+        checks = dict(self._run([(image, entries), (start, 0), (start, entries)]))
         checked, first, lost = (checks[number] for number in range(3))
         if checked.is_flaky:
             raise HarnessError(
@@ -136,18 +139,25 @@ class ProgramJudge:
         self.is_blind = lost.violation is None and not lost.is_flaky
 
     def judge(self, models: Sequence[PersistenceModel]) -> dict[str, Exploration]:
-        """Return the verdicts by the name of the model, in their order."""
+        """Return the verdicts by the name of the model, in their order.
+
+        They are ``stopped`` if the time was over before the last check.
+        """
         journal, history = self._recording.journal, self._recording.history()
         workload = RecordedWorkload(journal, history)
-        searches = self._search(workload, models)
+        searches = {model.name: Search([], 0, 0, exhaustive=False) for model in models}
         size = sum(map(len, Disk.from_journal(journal).files().values()))
         most = max(_FEWEST_CHECKS, min(self._checks, _CHECKED_BYTES // (size + 1)))
         most = min(most, self._checks)
-        self._check_best(workload, searches, most)
-        for each in searches.values():
-            self._check_plainer(workload, each, most // _PLAINER_OF_MODEL)
-        if self._nested is not None:
-            self._crash_recoveries(workload, searches, self._nested)
+        try:
+            searches.update(self._search(workload, models))
+            self._check_best(workload, searches, most)
+            for each in searches.values():
+                self._check_plainer(workload, each, most // _PLAINER_OF_MODEL)
+            if self._nested is not None:
+                self._crash_recoveries(workload, searches, self._nested)
+        except Stopped:
+            self._is_stopped = True
         keys = {found.key for each in searches.values() for found in each.found}
         for recovery in self._recoveries.values():
             keys.update(found.key for each in recovery.found.values() for found in each)
@@ -169,17 +179,20 @@ class ProgramJudge:
         return self._left[model.name].of(workload)
 
     def violation(self, disk: Disk, known: Known) -> Violation | None:
-        """Check one disk."""
+        """Check one disk; raises ``OutOfTime`` if the time is over before the check has ended."""
         image, entries = disk.unmounted(), len(known.acknowledged)
         key = entries, key_of(image.platter.values())
         if key not in self._results:
-            self._results[key] = self._run([(image, entries)])[0]
+            try:
+                [(_, self._results[key])] = self._run([(image, entries)])
+            except Stopped:
+                raise OutOfTime from None
         return self._results[key].violation
 
     def is_over(self, found: Exploration) -> bool:
-        """Return False: the number of checks is bounded, not their time."""
+        """Return whether there is no time for another check."""
         del found
-        return False
+        return self._is_over()
 
     # -- the passes ------------------------------------------------------------------------
 
@@ -193,7 +206,7 @@ class ProgramJudge:
                 yield model.name, search(workload.journal, workload.history, model)
 
         searches = {}
-        for name, found in in_processes(processes, work):
+        for name, found in in_processes(processes, work, self._tick):
             searches[name] = found
             self._show(f"searching images: {len(searches)} of {counted(len(models), 'model')}")
         return {model.name: searches[model.name] for model in models}
@@ -228,9 +241,7 @@ class ProgramJudge:
 
     def _check_all(self, workload: RecordedWorkload, chosen: Sequence[Found]) -> None:
         images = dict(_built(workload.journal, chosen))
-        for number, checked in self._run(
-            [(images[found.key], found.entries) for found in chosen]
-        ).items():
+        for number, checked in self._run([(images[found.key], found.entries) for found in chosen]):
             self._results[chosen[number].key] = checked
 
     def _crash_recoveries(
@@ -265,8 +276,8 @@ class ProgramJudge:
                 if recovery is not None:
                     yield place, recovery
 
-        with _folder() as folder:
-            return dict(in_processes(processes, lambda number: work(folder, number)))
+        with checks_folder() as folder:
+            return dict(in_processes(processes, lambda number: work(folder, number), self._tick))
 
     def _check_recoveries(self) -> None:
         """Check the best images that crashes of the recoveries leave, and no earlier crash."""
@@ -282,11 +293,11 @@ class ProgramJudge:
         images: dict[Key, Image] = {}
         for encoded, those in by_recovery.items():
             images.update(_built(decode_journal(encoded), those))
-        checked = self._run([(images[found.key], found.entries) for found in chosen])
-        for number, result in checked.items():
-            self._results[chosen[number].key] = result
+        for number, checked in self._run([(images[found.key], found.entries) for found in chosen]):
+            self._results[chosen[number].key] = checked
 
-    def _run(self, images: Sequence[tuple[Image, int]]) -> dict[int, Checked]:
+    def _run(self, images: Sequence[tuple[Image, int]]) -> Iterator[tuple[int, Checked]]:
+        """Yield the place of each image with the result of its check, as they come."""
         processes = max(1, min(self._processes, len(images)))
 
         def work(folder: str, number: int) -> Iterator[tuple[int, Checked]]:
@@ -294,13 +305,17 @@ class ProgramJudge:
             for place in range(number, len(images), processes):
                 yield place, checks.check(*images[place])
 
-        results = {}
-        with _folder() as folder:
-            for place, checked in in_processes(processes, lambda number: work(folder, number)):
-                results[place] = checked
-                if len(images) > 1:
-                    self._show(f"checking images: {len(results):,} of {len(images):,}")
-        return results
+        with checks_folder() as folder:
+            results = in_processes(processes, lambda number: work(folder, number), self._tick)
+            with closing(results):
+                for done, (place, checked) in enumerate(results, 1):
+                    yield place, checked
+                    if len(images) > 1:
+                        self._show(f"checking images: {done:,} of {len(images):,}")
+
+    def _tick(self) -> None:
+        if self._is_over():
+            raise Stopped
 
     def _verdict(
         self, workload: RecordedWorkload, model: PersistenceModel, searches: Mapping[str, Search]
@@ -308,9 +323,10 @@ class ProgramJudge:
         found = searches[model.name].found
         checked = [each for each in found if each.key in self._results]
         whole = searches[model.name].exhaustive and len(checked) == len(found)
+        whole = whole and not self._is_stopped
         verdict = Exploration(
             fitting(model, workload.journal, MOST_SECTORS), workload, self,
-            built=len(found), states=len(checked), exhaustive=whole,
+            built=len(found), states=len(checked), exhaustive=whole, stopped=self._is_stopped,
         )  # fmt: skip
         for each in checked:
             violation = self._results[each.key].violation
@@ -344,16 +360,6 @@ class ProgramJudge:
                     crashes = (first.crash, each.crash)
                     failure = Failure(crashes, each.entries, each.key[1], result.violation)
                     verdict.fail(failure)
-
-
-@contextmanager
-def _folder() -> Iterator[str]:
-    """A new directory in memory for the files of checks, until the context ends."""
-    path = tempfile.mkdtemp(prefix=f"powercut-checks-{os.getpid()}-", dir=memory_folder())
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
 
 
 def _built(journal: Journal, chosen: Iterable[Found]) -> Iterator[tuple[Key, Image]]:

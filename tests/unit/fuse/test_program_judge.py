@@ -7,8 +7,10 @@ from collections.abc import Iterable
 
 import pytest
 
+from oracles.history import Known
 from oracles.violation import UnreadableAfterCrash
-from powercut.explorer.diagnosis import diagnose
+from powercut.explorer.diagnosis import NoGap, diagnose
+from powercut.explorer.repair import OutOfTime
 from powercut.fuse import program_judge
 from powercut.fuse.crash_search import Found, Rank
 from powercut.fuse.image_check import Checked
@@ -70,3 +72,26 @@ def test_each_part_of_the_work_is_shown() -> None:
     assert texts[0] == "searching images: 1 of 1 model"
     assert texts[1:41] == [f"checking images: {done} of 40" for done in range(1, 41)]
     assert texts[-1] == "searching for missing barriers"
+
+
+def test_a_time_that_is_over_during_the_checks_leaves_the_results_so_far() -> None:
+    done: list[str] = []
+    judge = ProgramJudge(
+        many_files(), _FirstBeforeLast(), 400, 1, show=done.append, is_over=lambda: len(done) > 40
+    )
+    found = judge.judge([POSIX])["posix"]
+    assert (found.states, found.stopped, found.exhaustive) == (40, True, False)
+    assert judge.counts.checked == 40
+
+
+def test_a_time_that_is_over_after_the_checks_ends_the_search_for_barriers() -> None:
+    over: list[str] = []
+    judge = ProgramJudge(many_files(), _FirstBeforeLast(), 400, 1, is_over=lambda: bool(over))
+    verdicts = judge.judge([POSIX])
+    assert not verdicts["posix"].stopped
+    over.append("now")
+    assert [cause.gap for cause in diagnose(verdicts).causes] == [NoGap.NOT_SEARCHED]
+    unknown = Disk()
+    Process(unknown).mkdir("/unknown")
+    with pytest.raises(OutOfTime):
+        judge.violation(unknown, Known((), ()))
