@@ -106,7 +106,7 @@ def check_record_files(
             found_damage |= {
                 DamagedCopy(name, each) for each in members_of(content).keys() - records
             }
-        elif observed.get(name.partition(".")[0]) is not None:
+        elif ".quarantine." not in name and observed.get(name.partition(".")[0]) is not None:
             own = read_record_file(name, content)
             written[own.execution_id] = own
     for execution_id, record in observed.items():

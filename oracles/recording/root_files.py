@@ -14,7 +14,7 @@ _QUARANTINE: Final = r"(\.quarantine\.\d+)?"
 _KNOWN: Final = {
     "wal": re.compile(r"\d{8}\.wal" + _QUARANTINE),
     "snapshots": re.compile(r"\d{8}\.pack" + _QUARANTINE),
-    "records": re.compile(r"exec-[0-9a-f]{16}\.json(\.gz)?|\d{8}\.pack"),
+    "records": re.compile(r"exec-[0-9a-f]{16}\.json(\.gz)?" + _QUARANTINE + r"|\d{8}\.pack"),
 }
 _SEAL: Final = re.compile(rb'(?P<body>\{.*),"crc":"(?P<crc>[0-9a-f]{8})"\}\n?', re.DOTALL)
 

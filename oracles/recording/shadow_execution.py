@@ -95,6 +95,18 @@ class ShadowExecution:
             None,
         )
 
+    def shows(self, log_record: LogRecord) -> bool:
+        """Return whether a record shows if ``log_record`` survived.
+
+        It does not for a reason that repeats an earlier one, nor if the loss of an event is the
+        reason.
+        """
+        if log_record.kind is not LogRecordKind.REASON:
+            return True
+        reasons = (each for each in self.log_records if each.kind is LogRecordKind.REASON)
+        first = next(each for each in reasons if each.name == log_record.name)
+        return first is log_record and not self.lost
+
     def survivors(self, record: ObservedRecord | None, *, kept: bool) -> list[LogRecord] | None:
         """Return the log records that a record shows; None if no crash can leave that record.
 

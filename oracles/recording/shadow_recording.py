@@ -253,7 +253,7 @@ class ShadowRecording:
             for execution_id, execution in self.executions.items()
             for log_record in execution.log_records
             if log_record.safety is Safety.WRITTEN
-            and log_record.kind is not LogRecordKind.REASON
+            and execution.shows(log_record)
             and not (execution.damaged or execution.doubted or execution_id in excused)
             and len(execution.invalidated) == 1
         ]

@@ -29,6 +29,7 @@ from system.recording.stores.record_file import COMPRESSED, SUFFIX, decode_recor
 from system.recording.stores.record_stream import RecordStream, compressed_pieces, file_pieces
 from system.storage.atomic_file import read_whole, replace_by_pieces
 from system.storage.durable_directory import make_durable_directory
+from system.storage.quarantine import move_aside
 
 _NAME: Final = re.compile(r"(exec-[0-9a-f]{16})\.json(?:\.gz)?")
 
@@ -226,6 +227,12 @@ class FileExecutionStore:
         self.save(record)
         return record
 
+    def put_file_aside(self, execution_id: str) -> str:
+        """Rename the record's own file into quarantine; return its new path; raises ``OSError``."""
+        path = self._own_file(execution_id)
+        assert path is not None, execution_id
+        return move_aside(self._host.files, path)
+
     def _note(self, record: ExecutionRecord) -> None:
         header = record.header
         record_hash = header.record_hash or record.compute_hash()
@@ -240,11 +247,16 @@ def is_settled(store: FileExecutionStore, execution: Execution) -> bool:
 
     These are a record with a response and an invalidated one, which recovery never replaces
     (planted bug I19), and one that has all events of an unfinished execution: a power cut may
-    have brought back an old snapshot, whose removal has no barrier.
+    have brought back an old snapshot, whose removal has no barrier. Raises ``RecordCorruptedError``
+    if the record's own file is damaged, because it may have been invalidated, and ``OSError``.
     """
     try:
         record = store.load(execution.execution_id)
-    except (RecordNotFoundError, RecordCorruptedError):
+    except RecordNotFoundError:
+        return False
+    except RecordCorruptedError:
+        if store.has_own_file(execution.execution_id):
+            raise
         return False
     except StorageError:
         # A file of a newer version, or of another execution, is left unchanged. A directory, and a

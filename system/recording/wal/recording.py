@@ -77,7 +77,7 @@ class WalRecording:
         self._is_write_due = False
         # Finished executions whose last entries the log may have lost.
         self._unlogged: set[str] = set()
-        # Those whose record has a file of its own, which may be damaged.
+        # Those whose record has a file of its own, which takes precedence over a pack.
         self._replaced: set[str] = set()
         # The number of the last checkpoint; the packs of records are counted before the first one.
         self._pack = found.pack

@@ -189,6 +189,23 @@ def test_a_log_record_behind_a_lost_one_is_a_gap() -> None:
     assert started(ONE, TWO).settle({}, kept=False) is False
 
 
+@pytest.mark.parametrize("is_repeated", [False, True])
+def test_a_reason_behind_a_lost_log_record_is_a_gap_unless_it_repeats_one(
+    is_repeated: bool,
+) -> None:
+    shadow = started(ONE, TWO)
+    if is_repeated:
+        shadow.written(shadow.begin(TWO, LogRecordKind.REASON, "impure", b""))
+    shadow.barrier()
+    add(shadow, FIRST, ONE)
+    shadow.written(shadow.begin(TWO, LogRecordKind.REASON, "impure", b""))
+    found = {ONE: observed(), TWO: observed(execution_id=TWO, reason="impure")}
+    if is_repeated:
+        shadow.settle(found, kept=False)
+    else:
+        assert raised_by(lambda: shadow.settle(found, kept=False)) is LogGap
+
+
 def test_an_empty_store_is_a_violation_of_its_own() -> None:
     shadow = started(ONE, TWO)
     shadow.barrier()
