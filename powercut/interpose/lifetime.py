@@ -41,9 +41,12 @@ _window: Final = count()
 
 
 class Mapping(Protocol):
-    """Memory that is mapped to a file of the disk; ``is_used`` until the program drops it."""
+    """Memory that is mapped to a file of the disk."""
 
-    is_used: bool
+    @property
+    def is_used(self) -> bool:
+        """Whether the program has not dropped it."""
+        ...
 
     def before_call(self) -> None:
         """Write the pages that the program changed since the last call."""

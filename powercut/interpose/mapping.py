@@ -15,7 +15,7 @@ import errno
 import mmap as real_mmap
 import os
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final, Self
 
 from powercut.interpose.lifetime import Lifetime
@@ -37,27 +37,36 @@ def routed_mappings() -> Iterator[tuple[object, object]]:
 class FileMapping:
     """The memory of one file, in the anonymous file ``memory``, which is as sparse as the file.
 
-    ``is_shared`` is False for a private mapping, which is never written back.
+    All ``users``, the mappings of the file in one lifetime, have this memory. It is written back
+    if ``is_written``: one of them is shared and writable.
     """
 
-    def __init__(self, lifetime: Lifetime, fd: int, *, is_shared: bool) -> None:
+    def __init__(self, lifetime: Lifetime, fd: int, number: int) -> None:
         process = lifetime.process
+        self.number = number
+        self.users = 0
+        self.is_written = False
         self._disk = process.disk
-        self._number = lifetime.fstat(fd).st_ino
         self._path = process.path_of(fd)
-        self._is_shared = is_shared
         self._shown: Blocks = NO_BLOCKS
         self.memory = os.memfd_create("powercut")
-        self.is_used = True
         self.after_call()
 
     @property
+    def is_used(self) -> bool:
+        return self.users > 0
+
+    def drop(self) -> None:
+        """Count one mapping less."""
+        self.users -= 1
+
+    @property
     def _inode(self) -> Inode:
-        return self._disk.inode(self._number)
+        return self._disk.inode(self.number)
 
     def before_call(self) -> None:
         """Write the pages that the program changed to the disk."""
-        if not self._is_shared:
+        if not self.is_written:
             return
         shown = self._shown
         for start, end in _data(self.memory):
@@ -89,7 +98,7 @@ class FileMapping:
 
     def sync(self, _process: Process, start: int, end: int) -> None:
         """Make the data in some pages of the file durable; the caller has written it back."""
-        self._disk.sync(self._number, self._path, data_only=True, start=start, end=end)
+        self._disk.sync(self.number, self._path, data_only=True, start=start, end=end)
 
     def resize(self, _process: Process, size: int) -> None:
         """Set the size of the file in bytes, as that of the memory was set."""
@@ -129,6 +138,8 @@ class mmap(RealMmap, metaclass=MappingType):  # noqa: N801 - the name of the cla
     _file: FileMapping | None = None
     _lifetime: Lifetime | None = None
     _offset = 0
+    _drop: Callable[[], object]
+    _writes = False
 
     def __new__(cls, fileno: int, length: int, *arguments: Any, **options: Any) -> Self:
         lifetime = ROUTER.lifetime
@@ -136,16 +147,18 @@ class mmap(RealMmap, metaclass=MappingType):  # noqa: N801 - the name of the cla
             return super().__new__(cls, fileno, length, *arguments, **options)
         is_shared, writes = _protection(*arguments, **options)
         _check_access(lifetime, fileno, writes=is_shared and writes)
-        file = FileMapping(lifetime, fileno, is_shared=is_shared and writes)
+        file = _file_mapping(lifetime, fileno)
         try:
             made = super().__new__(cls, file.memory, length, *arguments, **options)
         except BaseException:
-            file.release()
+            file.drop()
             raise
         made._file, made._lifetime = file, lifetime
         made._offset = options.get("offset", arguments[3] if len(arguments) > 3 else 0)
-        lifetime.map(file)
-        weakref.finalize(made, setattr, file, "is_used", False).atexit = False
+        made._writes = is_shared and writes
+        file.is_written = file.is_written or made._writes
+        made._drop = finalizer = weakref.finalize(made, file.drop)
+        finalizer.atexit = False
         return made
 
     def __repr__(self) -> str:
@@ -163,7 +176,8 @@ class mmap(RealMmap, metaclass=MappingType):  # noqa: N801 - the name of the cla
         if is_sync and self._file is not None and self._lifetime is not None:
             start = self._offset + (arguments[0] if arguments else 0)
             end = start + arguments[1] if len(arguments) > 1 else self._offset + len(self)
-            if end > start:
+            # Only a shared mapping that can be written has something to sync.
+            if end > start and self._writes:
                 self._lifetime.call(self._file.sync, start, end)
 
     def resize(self, newsize: int, /) -> None:
@@ -178,7 +192,7 @@ class mmap(RealMmap, metaclass=MappingType):  # noqa: N801 - the name of the cla
         """Write changed pages to the file, and end the mapping."""
         super().close()
         if self._file is not None and self._lifetime is not None:
-            self._file.is_used = False
+            self._drop()
             if not self._lifetime.poisoned:
                 self._lifetime.settle()
 
@@ -202,6 +216,20 @@ def _protection(
         return bool(flags & real_mmap.MAP_SHARED), bool(prot & real_mmap.PROT_WRITE)
     is_private = access == real_mmap.ACCESS_COPY
     return not is_private, access != real_mmap.ACCESS_READ
+
+
+def _file_mapping(lifetime: Lifetime, fd: int) -> FileMapping:
+    """Return the memory of a file for one more mapping, which drops it."""
+    with lifetime.lock:
+        number = lifetime.fstat(fd).st_ino
+        for file in lifetime.mappings:
+            if isinstance(file, FileMapping) and file.number == number:
+                break
+        else:
+            file = FileMapping(lifetime, fd, number)
+            lifetime.map(file)
+        file.users += 1
+    return file
 
 
 def _check_access(lifetime: Lifetime, fd: int, *, writes: bool) -> None:

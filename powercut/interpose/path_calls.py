@@ -122,10 +122,12 @@ def no_xattr_call(name: str, real: Real) -> Routed:
 
     def routed(router: Router, path: Any, *arguments: Any, **options: Any) -> Any:
         lifetime = router.lifetime
-        if lifetime is not None and lifetime.where(path)[0]:
-            follow = options.get("follow_symlinks", True)
-            lifetime.call(Process.listxattr, path, follow_symlinks=follow)
-            raise os_error(errno.ENOTSUP, path)
+        if lifetime is not None:
+            on_disk, found = lifetime.where(path)
+            if on_disk:
+                follow = options.get("follow_symlinks", True)
+                lifetime.call(Process.listxattr, found, follow_symlinks=follow)
+                raise os_error(errno.ENOTSUP, path)
         return real(path, *arguments, **options)
 
     return routed

@@ -14,6 +14,7 @@ import pytest
 from oracles.history import History
 from powercut.explorer.explore import explore
 from powercut.interpose.interposed import interposed
+from powercut.interpose.router import ROUTER
 from sim.disk.cache.operation import Sync, Write
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
@@ -87,6 +88,44 @@ def test_a_private_mapping_changes_no_file(process: Process) -> None:
     ):
         memory[:1] = b"x"
     assert Path("f").read_bytes()[:1] == b"0"
+
+
+@pytest.mark.parametrize("reader_is_first", [True, False])
+def test_all_mappings_of_a_file_have_its_memory(process: Process, *, reader_is_first: bool) -> None:
+    ways = [mmap.ACCESS_READ, mmap.ACCESS_WRITE, mmap.ACCESS_WRITE]
+    step = 1 if reader_is_first else -1
+    with open("f", "r+b") as file:
+        made = [mmap.mmap(file.fileno(), 0, access=way) for way in ways[::step]]
+    reader, one, other = made[::step]
+    one[0:1] = b"a"
+    other[1:2] = b"b"
+    assert one[:3] == other[:3] == reader[:3] == b"ab2"
+    assert Path("f").read_bytes()[:3] == b"ab2"
+    reader.close()
+    other.close()
+    other.close()
+    one[2:3] = b"c"
+    assert Path("f").read_bytes()[:3] == one[:3] == b"abc"
+
+
+def test_a_flush_of_a_mapping_that_cannot_change_its_file_is_no_barrier(process: Process) -> None:
+    with open("f", "r+b") as file:
+        for options in (
+            {"access": mmap.ACCESS_READ},
+            {"access": mmap.ACCESS_COPY},
+            {"flags": mmap.MAP_PRIVATE},
+            {"prot": mmap.PROT_READ},
+        ):
+            with mmap.mmap(file.fileno(), 0, **options) as memory:
+                memory.flush()
+    assert not isinstance(last(process), Sync)
+
+
+def test_a_mapping_that_fails_holds_no_memory(process: Process) -> None:
+    with open("f", "r+b") as file, pytest.raises(ValueError, match="length"):
+        mmap.mmap(file.fileno(), 20_000)
+    assert ROUTER.lifetime is not None
+    assert ROUTER.lifetime.is_plain
 
 
 def test_a_mapping_resizes_its_file(process: Process) -> None:

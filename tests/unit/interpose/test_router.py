@@ -237,8 +237,9 @@ def test_a_refusal_that_the_program_swallows_is_raised_at_the_end() -> None:
 def test_extended_attributes_do_not_exist(process: Process) -> None:
     Path("f").touch()
     assert os.listxattr("f") == []
-    with pytest.raises(OSError, match="not supported"):
-        os.getxattr("f", "user.x")
+    for path in ("f", f"/tmp/..{os.getcwd()}/f"):
+        with pytest.raises(OSError, match="not supported"):
+            os.getxattr(path, "user.x")
     with pytest.raises(OSError, match="not supported"):
         os.setxattr("f", "user.x", b"x")
 
