@@ -149,7 +149,7 @@ def damage_record(host: Host, place: int) -> Damage | None:
 def _served_from_packs(files: FileSystem) -> Iterator[tuple[str, str, bytes]]:
     """Yield pack, id and member of each record that look-ups read from this pack."""
     names = [] if files.kind(_RECORDS) is None else files.listdir(_RECORDS)
-    seen = {name.partition(".")[0] for name in names if name.startswith("exec-")}
+    seen = {name.partition(".")[0] for name in names if name.endswith((".json", ".json.gz"))}
     for name in sorted(names, reverse=True):
         if not name.endswith(".pack"):
             continue
