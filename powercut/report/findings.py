@@ -16,7 +16,7 @@ from powercut.explorer.harm import Harm
 from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.verdicts import Exploration, Failure
 from powercut.fuzz.action import Json
-from powercut.report.in_place import changed_in_place
+from powercut.report.in_place import remedy_in_place
 from sim.disk.crash.persistence import POSIX, SCC
 from sim.disk.disk import Disk
 
@@ -136,7 +136,8 @@ def repair_lines(diagnosis: Diagnosis) -> Iterator[str]:
 
     If no barrier suffices because a file is changed in place, a line has the remedy.
     """
-    remedy = _remedy(diagnosis)
+    workload = next(iter(diagnosis.explorations.values())).workload
+    remedy = remedy_in_place(workload, diagnosis.causes)
     missing = sum(isinstance(cause.gap, Gap) for cause in diagnosis.causes)
     if not missing:
         if remedy:
@@ -157,17 +158,6 @@ def repair_lines(diagnosis: Diagnosis) -> Iterator[str]:
             yield f"          {remedy}"
     else:
         yield f"repair    with {barriers}, none of {counted(states, 'state')} fails{how}"
-
-
-def _remedy(diagnosis: Diagnosis) -> str:
-    """Return what makes a change atomic that is done in place, or ""."""
-    workload = next(iter(diagnosis.explorations.values())).workload
-    path = changed_in_place(workload, diagnosis.causes)
-    if not path:
-        return ""
-    return (
-        f"the changes of {path} are not atomic: write a new file, fsync it, and rename it to {path}"
-    )
 
 
 def crash_lines(exploration: Exploration, failure: Failure) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Changes in place: several calls that change one file, between which a crash leaves a mixture."""
+"""Changes in place: calls that change one file, and between which a crash leaves a mixture."""
 
 from __future__ import annotations
 
@@ -13,19 +13,47 @@ from powercut.explorer.verdicts import Failure
 from sim.disk.cache.operation import Allocate, Operation, Rename, Resize, Write
 
 
-def changed_in_place(workload: RecordedWorkload, causes: Sequence[Cause]) -> str:
-    """Return the path of a file that a crash catches between two changes of it, or "".
+def remedy_in_place(workload: RecordedWorkload, causes: Sequence[Cause]) -> str:
+    """Return the remedy for a file that a crash catches between two changes of it, or "".
 
-    A new file that is renamed would be whole at every crash.
+    A new file that is renamed is whole at every crash. A log, to which records are only appended,
+    must be read in such a way that a torn record at its end does no harm.
     """
     for cause in causes:
         failure = cause.failure
         if cause.gap is NoGap.NOT_ATOMIC and len(failure.crashes) == 1:
             inode = _inode_between(workload.journal, failure)
-            if inode:
-                names = names_at(workload.journal, done_at(failure.crashes[0]))
-                return names.get(inode, "")
+            names = names_at(workload.journal, done_at(failure.crashes[0])) if inode else {}
+            if inode in names:
+                return _remedy(names[inode], is_log=_is_log(workload, inode))
     return ""
+
+
+def _remedy(path: str, *, is_log: bool) -> str:
+    if is_log:
+        return (
+            f"an append to {path} is not atomic: give each record a checksum, and drop a torn "
+            "record at the end when the file is read"
+        )
+    return (
+        f"the changes of {path} are not atomic: write a new file, fsync it, and rename it to {path}"
+    )
+
+
+def _is_log(workload: RecordedWorkload, inode: int) -> bool:
+    """Return whether a file is only appended to, also after data of it were acknowledged."""
+    journal = workload.journal
+    changes = [
+        (number, operation)
+        for number, operation in enumerate(journal, 1)
+        if isinstance(operation, Write | Resize | Allocate) and operation.inode == inode
+    ]
+    if not all(isinstance(each, Write) and each.offset == each.size_before for _, each in changes):
+        return False
+    (first, at_start), (last, _) = changes[0], changes[-1]
+    return at_start.size_before > 0 or any(
+        entry.acknowledged and first <= entry.after < last for entry in workload.history.entries
+    )
 
 
 def _inode_between(journal: Sequence[Operation], failure: Failure) -> int:

@@ -16,8 +16,14 @@ from powercut.report.findings import repair_lines
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import POSIX, SCC, PersistenceModel
+from sim.disk.disk import Disk
 
 REMEDY = "the changes of /f are not atomic: write a new file, fsync it, and rename it to /f"
+
+OF_A_LOG = (
+    "an append to /f is not atomic: give each record a checksum, and drop a torn record at the end "
+    "when the file is read"
+)
 
 
 def lines_of(
@@ -25,8 +31,9 @@ def lines_of(
     model: PersistenceModel = SCC,
     check: Callable[[Process, Known], None] | None = None,
     nested: int = 0,
+    image: Image | None = None,
 ) -> list[str]:
-    recorded = record(workload, model, Image.empty())
+    recorded = record(workload, model, image or Image.empty())
     return list(repair_lines(diagnose(judged(recorded, check, [model], Limits(nested=nested)))))
 
 
@@ -70,6 +77,33 @@ def writes_a_page(process: Process, ack: History) -> None:
     ack({"/f": b"b" * 1024})
 
 
+def append(process: Process, ack: Callable[[object], None], records: bytes, content: bytes) -> None:
+    """Append records of one byte, each in a call of its own, and acknowledge the content."""
+    descriptor = process.open("/f", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+    for byte in records:
+        process.write(descriptor, bytes([byte]))
+    process.fsync(descriptor)
+    process.close(descriptor)
+    process.sync()
+    ack({"/f": content})
+
+
+def appends(process: Process, ack: History) -> None:
+    append(process, ack, b"a", b"a")
+    append(process, ack, b"bc", b"abc")
+
+
+def appends_and_truncates(process: Process, ack: History) -> None:
+    appends(process, ack)
+    process.truncate("/f", 0)
+    append(process, ack, b"d", b"d")
+
+
+def builds(process: Process, ack: History) -> None:
+    append(process, ack.attempt, b"a", b"a")
+    append(process, ack, b"bc", b"abc")
+
+
 def changes_two_files(process: Process, ack: History) -> None:
     begin(process, ack, "/f", b"1")
     begin(process, ack, "/g", b"1")
@@ -106,6 +140,24 @@ def test_a_change_in_place_has_a_remedy_where_no_fsync_is_missing(
     workload: Callable[[Process, History], None], model: PersistenceModel
 ) -> None:
     assert lines_of(workload, model) == [f"repair    {REMEDY}"]
+
+
+@pytest.mark.parametrize(
+    ("workload", "remedy"),
+    [(appends, OF_A_LOG), (appends_and_truncates, REMEDY), (builds, REMEDY)],
+)
+def test_a_log_is_not_renamed(workload: Callable[[Process, History], None], remedy: str) -> None:
+    assert lines_of(workload) == [f"repair    {remedy}"]
+
+
+def test_a_log_that_existed_at_the_start_is_not_renamed() -> None:
+    disk = Disk()
+    append(Process(disk), History(lambda: 0), b"a", b"a")
+
+    def appends_more(process: Process, ack: History) -> None:
+        append(process, ack, b"bc", b"abc")
+
+    assert lines_of(appends_more, image=disk.unmounted()) == [f"repair    {OF_A_LOG}"]
 
 
 def test_changes_of_two_files_are_not_repaired_by_a_rename() -> None:
