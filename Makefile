@@ -10,6 +10,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 # What is handed to `powercut run`, to pytest and to the benchmarks: make run ARGS="--seconds 10"
 ARGS ?=
+# Tests start hundreds of processes and import the runtime anew for each mutant: without bytecode
+# on the disk, every one of them compiles all modules.
+unexport PYTHONDONTWRITEBYTECODE
 # Processes for the tests. One for each core; ARGS="-n 0" for a debugger.
 TESTS := -n auto --dist worksteal
 # The disk and the runtime need 95 % of lines and branches, so their tests run under coverage, and
@@ -22,7 +25,8 @@ UNTRACED := $(addprefix tests/,litmus/test_observed_on_linux.py litmus/test_reco
 # These run in a copy of the tree without the runtime: tests/meta/test_engine_alone.py.
 ALONE := tests/snapshots/ $(addprefix tests/unit/,cli/ fuzz/ world/)
 # All other tests, so that the gate runs each test once.
-OTHERS := $(filter-out $(COVERING) $(ALONE) tests/unit/,$(wildcard tests/*/ tests/unit/*/)) \
+OTHERS := $(filter-out %/__pycache__/ $(COVERING) $(ALONE) tests/unit/, \
+	$(wildcard tests/*/ tests/unit/*/)) \
 	$(UNTRACED) tests/unit/cli/test_calibrate.py
 PACKAGES := sim faults oracles system powercut crash_tests benchmarks tests
 

@@ -45,6 +45,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture(autouse=True)
+def no_bytecode(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An import leaves no file in the directory, here and in the processes that are started."""
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+
+
 def refused(*arguments: str) -> str:
     """The sentence with which a command refuses; it must leave the directory as it is."""
     before = sorted(Path().rglob("*"))
@@ -190,7 +197,6 @@ def test_mistake_in_a_workload_is_one_sentence(
 ) -> None:
     name = f"wrong_store_{abs(request.node.callspec.indices['source'])}"
     monkeypatch.syspath_prepend(".")
-    monkeypatch.setattr("sys.dont_write_bytecode", True)
     Path(f"{name}.py").write_text(source, encoding="ascii")
     result = powercut("explore", f"{name}:workload")
     assert result.exit_code == ExitCode.USAGE
@@ -229,7 +235,6 @@ def test_target_that_cannot_start_is_refused(
 ) -> None:
     name = f"target_that_fails_in_{method}"
     monkeypatch.syspath_prepend(".")
-    monkeypatch.setattr("sys.dont_write_bytecode", True)
     Path(f"{name}.py").write_text(TARGET.format(method=method), encoding="ascii")
     assert refused("run", f"{name}:target", "--examples", "2", "-n", processes) == (
         f"target '{name}:target' fails at its first start, before any crash: {sentence}, "
@@ -262,7 +267,6 @@ def test_target_whose_arguments_no_reproducer_can_keep_is_refused(
 ) -> None:
     name = f"target_with_arguments_{number}"
     monkeypatch.syspath_prepend(".")
-    monkeypatch.setattr("sys.dont_write_bytecode", True)
     Path(f"{name}.py").write_text(ARGUMENTS.replace("{arguments}", arguments), encoding="ascii")
     assert refused("run", f"{name}:target", "--examples", "2", "-n", "1") == (
         f"the arguments of action 'put' are {arguments}, and must be a dict of JSON data, which a "
@@ -285,7 +289,6 @@ def target():
 
 def test_target_without_a_possible_action_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(".")
-    monkeypatch.setattr("sys.dont_write_bytecode", True)
     Path("idle_target.py").write_text(IDLE, encoding="ascii")
     assert refused("run", "idle_target:target", "--examples", "2", "-n", "1") == (
         "no action is possible; one of put must be ready at any time"
