@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -24,14 +25,22 @@ def plant(name: str) -> None:
     write_project(Path(), saved_file=f"tests.unit.fuzz.broken:{name}")
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The reproducer of a campaign on a careless writer."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.chdir(tmp_path_factory.mktemp("campaign"))
+        plant("careless")
+        powercut("run", "saved-file", "--examples", "6", "--steps", "10", "-n", "1")
+        return min(FAILURES.glob("*.json")).absolute()
+
+
 @pytest.fixture
-def reproducer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The reproducer of a campaign on a careless writer; the writer is repaired afterwards."""
+def reproducer(recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the reproducer, in the project of a repaired writer."""
     monkeypatch.chdir(tmp_path)
-    plant("careless")
-    powercut("run", "saved-file", "--examples", "6", "--steps", "10", "-n", "1")
     write_project(tmp_path)
-    return min(FAILURES.glob("*.json"))
+    return Path(shutil.copy(recorded, tmp_path))
 
 
 def test_same_failure_is_repeated_byte_for_byte(reproducer: Path) -> None:

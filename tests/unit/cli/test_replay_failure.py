@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -32,14 +33,22 @@ def powercut(folder: Path, *arguments: str) -> tuple[int, str]:
     return ran.returncode, ran.stdout + ran.stderr
 
 
-@pytest.fixture
-def kept(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def failure(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The failure of a program, which is explored under xfs."""
-    (tmp_path / "app.py").write_text(APP, "utf-8")
-    code, output = powercut(tmp_path, "explore", "app:save", "--model", "xfs")
+    folder = tmp_path_factory.mktemp("explored")
+    (folder / "app.py").write_text(APP, "utf-8")
+    code, output = powercut(folder, "explore", "app:save", "--model", "xfs")
     assert code == ExitCode.VIOLATION, output
-    (file,) = (tmp_path / FAILURES).iterdir()
+    (file,) = (folder / FAILURES).iterdir()
     return file
+
+
+@pytest.fixture
+def kept(failure: Path, tmp_path: Path) -> Path:
+    """A copy of the failure, in a folder that has the program."""
+    (tmp_path / "app.py").write_text(APP, "utf-8")
+    return Path(shutil.copy(failure, tmp_path))
 
 
 def test_a_program_that_is_unchanged_fails_again(kept: Path, tmp_path: Path) -> None:
