@@ -21,13 +21,15 @@ COVERING := $(addprefix tests/,conformance/ litmus/ unit/disk/ unit/durable/ uni
 	unit/recording/ unit/system/)
 # These take three times as long under coverage, and reach no line alone.
 UNTRACED := $(addprefix tests/,litmus/test_observed_on_linux.py litmus/test_recordings.py \
-	litmus/test_lattice.py litmus/test_lazy_mutants.py unit/recording/test_every_flip.py)
+	litmus/test_lattice.py litmus/test_lazy.py litmus/test_lazy_mutants.py \
+	unit/recording/test_every_flip.py unit/system/test_idle_runtime.py)
 # These run in a copy of the tree without the runtime: tests/meta/test_engine_alone.py.
 ALONE := tests/snapshots/ $(addprefix tests/unit/,cli/ fuzz/ world/)
-# All other tests, so that the gate runs each test once.
-OTHERS := $(filter-out %/__pycache__/ $(COVERING) $(ALONE) tests/unit/, \
-	$(wildcard tests/*/ tests/unit/*/)) \
-	$(UNTRACED) tests/unit/cli/test_calibrate.py
+# All other tests, so that the gate runs each test once. The longest are first: no core waits for
+# one of them at the end.
+OTHERS := tests/meta/ $(UNTRACED) tests/unit/cli/test_calibrate.py \
+	$(filter-out %/__pycache__/ tests/meta/ $(COVERING) $(ALONE) tests/unit/, \
+	$(wildcard tests/*/ tests/unit/*/))
 PACKAGES := sim faults oracles system powercut crash_tests benchmarks tests
 
 # The length of `make nightly`: make nightly SECONDS=14400

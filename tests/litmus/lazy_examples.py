@@ -137,6 +137,7 @@ BRANCHED_LATER = Pair(
 )
 FAR_WRITE = Pair([("write", "d/f", "B2", 4095)], [("read", "d/f", 1, 1)])
 REMOVED_NAME = Pair([("unlink", "d/f")], [("names", "d", "")])
+FACTOR = Pair([("chmod", "f", 0o600)], [("unit", (("links", "f", ""),))])
 TRUNCATED = Pair([("truncate", "f", 2)], [("whole", "f", "")])
 
 EXAMPLES = (
@@ -179,5 +180,5 @@ EXAMPLES = (
     BRANCHED_LATER,
     FAR_WRITE,
     REMOVED_NAME,
-    TRUNCATED,
+    FACTOR,
 )

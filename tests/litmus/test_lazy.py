@@ -10,7 +10,6 @@ import pytest
 
 from sim.disk.crash.persistence import MODELS, PersistenceModel
 from sim.disk.crash.undecided.progress import UNLIMITED
-from tests.litmus.lazy_examples import EXAMPLES
 from tests.litmus.lazy_law import nested_crashes, one_crash, pair
 
 GATE = 260
@@ -38,14 +37,6 @@ def test_crashes_of_the_check_show_what_their_images_show(model: PersistenceMode
     for seed in range(NESTED_GATE // 10):
         checked += nested_crashes(pair(seed, 3, writes=True), model, 2)
     assert checked > NESTED_GATE / 2
-
-
-@_MODELS
-def test_examples_of_the_rules(model: PersistenceModel) -> None:
-    for each in EXAMPLES:
-        for tears in (UNLIMITED, 1, 0):
-            one_crash(each, model, tears)
-        nested_crashes(each, model, 1)
 
 
 @pytest.mark.stress
