@@ -26,6 +26,7 @@ import os
 import random
 import secrets
 import sys
+import sysconfig
 import threading
 import time
 import uuid
@@ -53,7 +54,9 @@ from sim.loop.guarded_names import (
 )
 
 _PYTHON: Final = sys.stdlib_module_names
+_LIBRARIES: Final = tuple(sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib"))
 _ENDING_CALLS: Final = tuple(f"os.{name}" for name in ENDS)
+_PASSED: Final = "pass it seeds and times that are drawn from the choices of propose"
 _PASSING: Final[set[str]] = set()
 
 
@@ -149,7 +152,7 @@ class Sandbox:
         if self.is_preparing and not ends and not call.startswith(CHANCE):
             return
         if self.thread and self.thread == _thread.get_ident():
-            place = _escaping(_getframe(2))
+            place, is_library = _escaping(_getframe(2))
             if place:
                 remedy = "use the process, the event loop, the clock or the ids of its Boot"
                 if ends:
@@ -158,6 +161,8 @@ class Sandbox:
                     remedy = "pass the value to it"
                 elif self.is_preparing:
                     remedy = "draw it from the choices that propose is given"
+                    if is_library:
+                        remedy = f"call the library when your module is loaded, or {_PASSED}"
                 escape = EscapedSimulation(
                     f"{call} was called inside a simulated world, at {place}; {remedy}"
                 )
@@ -265,17 +270,24 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
         SANDBOX.check(f"{event}{shown}")
 
 
-def _escaping(frame: FrameType | None) -> str:
-    """Return file, line and function of the caller, empty if it is allowed."""
+def _escaping(frame: FrameType | None) -> tuple[str, bool]:
+    """Return file, line and function of the caller, empty if it is allowed.
+
+    If it is in an installed library, which is returned too, the line that called it is added.
+    """
+    library = ""
     while frame is not None:
         name = str(frame.f_globals.get("__name__", ""))
         top = name.partition(".")[0]
-        if top in TOOLS or top in WATCHERS:
-            return ""
+        if top in TOOLS or (top in WATCHERS and not library):
+            break
         if top not in _PYTHON and name not in _PASSING:
-            return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_qualname}"
+            place = f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_qualname}"
+            if not place.startswith(_LIBRARIES):
+                return (f"{library}, called at {place}", True) if library else (place, False)
+            library = library or place
         frame = frame.f_back
-    return ""
+    return library, bool(library)
 
 
 def _guarded(name: str, original: Callable[..., Any]) -> Callable[..., Any]:

@@ -52,6 +52,73 @@ def test_randomness_that_prepares_a_run_or_a_step_is_refused(
     )
 
 
+_LIBRARY = """
+import datetime, random
+
+class Fake:
+    def __init__(self):
+        self.random = random.Random()
+        self.today = datetime.date.today()
+
+    def seed(self, number):
+        self.random.seed(number)
+
+    def word(self):
+        return self.random.choice(["a", "b"])
+"""
+_OF_A_LIBRARY = (
+    "; call the library when your module is loaded, or pass it seeds and times that are drawn "
+    "from the choices of propose\n"
+)
+
+
+@pytest.fixture
+def library(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of an installed library that reads chance when an object of it is made."""
+    folder = tmp_path / "installed"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setattr("sim.loop.sandbox._LIBRARIES", (f"{folder}/",))
+    (folder / f"library_of_{module}.py").write_text(_LIBRARY, encoding="ascii")
+    return f"library_of_{module}"
+
+
+@pytest.mark.parametrize("is_lazy", [False, True])
+def test_randomness_of_a_library_is_refused_with_the_line_that_calls_it(
+    module: str, library: str, tmp_path: Path, is_lazy: bool
+) -> None:
+    source = f"{DIRECTORIES}\nclass Wrong(Directories):\n    def __init__(self):\n"
+    if is_lazy:
+        (tmp_path / "installed" / f"{library}.py").write_text(_LIBRARY + "\nFake()", "ascii")
+        source += f"        import {library}\n"
+    else:
+        source = f"import {library}\n{source}        {library}.Fake()\n"
+    where = f"{tmp_path}/installed/{library}.py:6 in Fake.__init__"
+    called_at = f"{Path.cwd()}/{module}.py:{source.count(chr(10))} in Wrong.__init__"
+    assert refusal(module, source) == (
+        "Error: random.Random without a seed was called inside a simulated world, at "
+        f"{where}, called at {called_at}{_OF_A_LIBRARY}"
+    )
+
+
+def test_library_that_is_seeded_from_the_choices_is_repeatable(module: str, library: str) -> None:
+    source = f"""import {library}
+{DIRECTORIES}
+FAKE = {library}.Fake()
+
+class Right(Directories):
+    def actions(self):
+        return [ActionKind("put", 1, self.put, self.choose)]
+
+    def choose(self, choices):
+        FAKE.seed(choices.integer("seed", 0, 1 << 32))
+        return {{"word": FAKE.word()}}
+"""
+    Path(f"{module}.py").write_text(source, encoding="ascii")
+    result = powercut("run", f"{module}:Right", "--examples", "3", "-n", "1")
+    assert result.exit_code != ExitCode.USAGE, result.output
+
+
 def test_preparation_may_read_files_and_seeded_numbers(module: str) -> None:
     source = f"""{_IMPORTS}{DIRECTORIES}
 class Right(Directories):
