@@ -91,7 +91,7 @@ MOVED_OVER = Pair(
     [("rename", "f", "g"), ("rename", "g", "d/f")],
     [("names", "", ""), ("do", ("rename", "d/f", "f")), ("names", "d", ""), ("whole", "f", "")],
 )
-TRUNCATED = Pair(
+TRUNCATED_TWICE = Pair(
     [("append", "f", "B2"), ("truncate", "f", 1)],
     [("read", "f", 0, 1), ("do", ("truncate", "f", 2)), ("whole", "f", "")],
 )
@@ -168,7 +168,7 @@ EXAMPLES = (
     REREAD,
     LINKS_OF_DIRECTORY,
     MOVED_OVER,
-    TRUNCATED,
+    TRUNCATED_TWICE,
     MODE_OF_THE_CHECK,
     PARENT_OF_A_MOVED,
     OLD_TAIL,
@@ -181,4 +181,5 @@ EXAMPLES = (
     FAR_WRITE,
     REMOVED_NAME,
     FACTOR,
+    TRUNCATED,
 )

@@ -6,6 +6,7 @@ import ast
 import io
 import re
 import tokenize
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,6 +98,22 @@ def test_every_module_has_a_docstring() -> None:
         if path.read_text("utf-8").strip() and not ast.get_docstring(tree_of(path))
     ]
     assert undocumented == []
+
+
+def test_no_module_gives_a_constant_two_values() -> None:
+    twice = [
+        f"{name_of(path)}: {name}"
+        for path in python_files()
+        for name, number in Counter(
+            target.id
+            for node in tree_of(path).body
+            if isinstance(node, ast.Assign | ast.AnnAssign)
+            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+            if isinstance(target, ast.Name)
+        ).items()
+        if number > 1
+    ]
+    assert twice == []
 
 
 def test_package_init_files_define_nothing() -> None:
