@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+from collections.abc import Iterator
 
 import pytest
 
@@ -15,6 +17,13 @@ from powercut.explorer.limits import Engine, Limits
 from sim.disk.calls.process import Process
 from sim.disk.crash.micro_operation import SetSize, WriteBlock
 from sim.disk.disk import Disk
+
+
+@pytest.fixture(autouse=True)
+def no_garbage() -> Iterator[None]:
+    """Hundreds of megabytes of garbage would slow down each fork of the tests that follow."""
+    yield
+    gc.collect()
 
 
 def large(process: Process, ack: History) -> None:
