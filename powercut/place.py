@@ -116,6 +116,12 @@ def raised_at(trace: TracebackType | None) -> str:
     return "" if place is None else f", at {place.where} in {place.function}"
 
 
+def running_at(frame: FrameType | None) -> str:
+    """Return the innermost place of the program on the stack, as the end of a sentence."""
+    place = Stack().place(frame)
+    return "" if place is None else f", at {place.where} in {place.function}"
+
+
 def defined_at(function: Callable[..., object]) -> str:
     """Return the first line of a function or class, as the end of a sentence."""
     if isinstance(function, type):

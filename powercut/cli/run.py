@@ -155,6 +155,9 @@ def command(**given: Unpack[Given]) -> None:
     click.get_current_context().with_resource(settled())
     scores, end = _fuzz(plan, given["processes"] or cores(), console, findings)
     fuzzing_seconds = time.monotonic() - started
+    if isinstance(end, KeyboardInterrupt):
+        for note in getattr(end, "__notes__", ()):
+            click.echo(note, err=True)
     failure = end if isinstance(end, Exception) else None
     has_result = _any_failed(scores) or isinstance(failure, WorkerDied)
     if failure is not None and not has_result:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
 from pathlib import Path
+from types import FrameType
 from typing import Final, NamedTuple
 
 from xxhash import xxh3_64
@@ -27,12 +28,16 @@ from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import MakeTarget, TargetEntry
 from powercut.fuzz.target_mistake import DEPENDS_ON_MORE, TargetMistake
 from powercut.fuzz.target_run import TargetRun
+from powercut.place import raised_at, running_at
 from sim.disk.crash.persistence import PersistenceModel
 
 GROWTH_SECONDS: Final = 60
 """The time for adding runs to a corpus, after the deadline of the campaign."""
 
 _REPEATED_STEPS: Final = 30
+
+_LONG_SECONDS: Final = 5.0
+"""A run usually takes milliseconds; one that takes longer than this is named in an interrupt."""
 
 _KINDS_OF_A_PROPERTY: Final = 4
 """The kinds of failure of one property that a target keeps: those with the shortest runs."""
@@ -164,19 +169,30 @@ def scores(plan: Plan, processes: int, has_failed: Callable[[], bool]) -> Iterat
     """Run a campaign; yield the score of each batch, in no order unless ``processes`` is 1.
 
     Memory is settled before each batch. As soon as ``has_failed`` returns True, new batches
-    leave time for reductions.
+    leave time for reductions. An interrupt has a note for each run that takes long.
     """
     if processes == 1:
         for batch in batches(plan, has_failed):
             settle()
-            yield run_batch(batch)
+            try:
+                score = run_batch(batch)
+            except KeyboardInterrupt as interrupt:
+                note = long_run(raised_at(interrupt.__traceback__))
+                if note:
+                    interrupt.add_note(note)
+                raise
+            yield score
     else:
-        yield from work(_run_in_worker, batches(plan, has_failed), processes)
+        yield from work(_run_in_worker, batches(plan, has_failed), processes, _long_run_in_worker)
 
 
 def _run_in_worker(batch: Batch) -> Score:
     settle()
     return run_batch(batch)
+
+
+def _long_run_in_worker(frame: FrameType | None) -> str:
+    return long_run(running_at(frame))
 
 
 def batches(plan: Plan, has_failed: Callable[[], bool] = lambda: False) -> Iterator[Batch]:
@@ -197,6 +213,50 @@ def _turn(plan: Plan, target: TargetEntry, number: int) -> Batch:
     return Batch(plan, target, first, end if plan.examples is None else min(end, plan.examples))
 
 
+@dataclass(slots=True)
+class _CurrentRun:
+    """The run that this process performs; ``run`` is None before its first step."""
+
+    plan: Plan
+    tag: str
+    number: int
+    started: float
+    run: TargetRun | None = None
+
+    def is_over(self, run: TargetRun) -> bool:
+        """Return whether the time is over; run 0 of a target is always completed."""
+        self.run = run
+        return self.number > 0 and self.plan.is_over
+
+    def long(self, at: str) -> str:
+        """Return where the run is, empty if it does not take long."""
+        seconds = time.monotonic() - self.started
+        if seconds < _LONG_SECONDS:
+            return ""
+        return (
+            f"run {self.number} of target {self.tag!r}, --seed {self.plan.seed}, has taken "
+            f"{seconds:.0f} s; it was interrupted {self._reached()}{at}"
+        )
+
+    def _reached(self) -> str:
+        steps = [] if self.run is None else self.run.log.steps
+        if not steps:
+            return "before its first step"
+        action, when = steps[-1].action, "after" if steps[-1].outcome else "in"
+        return f"{when} step {len(steps)}, {action.wrapped or action}"
+
+
+_CURRENT: Final[list[_CurrentRun]] = []
+
+
+def long_run(at: str) -> str:
+    """Return where the run of this process is, empty if there is none, or it does not take long.
+
+    ``at`` is the line of the program that it executes, as the end of a sentence.
+    """
+    return _CURRENT[0].long(at) if _CURRENT else ""
+
+
 def run_batch(batch: Batch) -> Score:
     """Do the runs of a batch until the deadline; run 0 of a target is always completed."""
     plan, score = batch.plan, Score(batch.target)
@@ -209,7 +269,10 @@ def run_batch(batch: Batch) -> Score:
 
 def _run_one(plan: Plan, number: int, score: Score) -> None:
     seeded = plan.run(score.target, number)
-    run = seeded.run(lambda: plan.is_over) if number else seeded.run()
+    current = _CurrentRun(plan, score.target.tag, number, time.monotonic())
+    _CURRENT[:] = [current]
+    run = seeded.run(current.is_over)
+    _CURRENT.clear()
     steps = run.log.steps
     score.tally.add(run.tally)
     score.tally.schedules.add(schedule_of(steps))

@@ -9,17 +9,24 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from multiprocessing import active_children, get_context, parent_process
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from types import FrameType
 from typing import Final, TypeVar
 
 from sim.errors import HarnessError
+from sim.loop.sandbox import SANDBOX
 
 J = TypeVar("J")
 R = TypeVar("R")
+
+_SECONDS_TO_END: Final = 2.0
 
 _WAITING: Final = 2
 """Jobs that wait for each process, so that none is idle."""
@@ -40,28 +47,55 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def work(function: Callable[[J], R], jobs: Iterable[J], processes: int) -> Generator[R, None, None]:
+def _nothing(_frame: FrameType | None) -> str:
+    return ""
+
+
+def work(
+    function: Callable[[J], R],
+    jobs: Iterable[J],
+    processes: int,
+    describe: Callable[[FrameType | None], str] = _nothing,
+) -> Generator[R, None, None]:
     """Yield ``function(job)`` for every job, in the order in which they are ready.
 
     Jobs are taken from ``jobs`` when a process is free. An exception of a job is raised here,
     after the results that are ready, and ``WorkerDied`` if a process ended before its job;
-    then, and when the generator is closed early, the processes are terminated at once.
+    then, and when the generator is closed early, the processes are terminated at once. The
+    exception has a note with the text of ``describe`` for each of them, which is called with the
+    frame that it executes, unless the text is empty.
     """
     assert processes > 0
     before = {child.pid for child in active_children()}
-    executor = ProcessPoolExecutor(processes, get_context("spawn"), _start_worker)
+    spawn = get_context("spawn")
+    texts, texts_of_workers = spawn.Pipe(duplex=False)
+    arguments = (describe, texts_of_workers)
+    executor = ProcessPoolExecutor(processes, spawn, _start_worker, arguments)
     try:
         try:
             yield from _results(executor, function, iter(jobs), processes * (1 + _WAITING))
         except BrokenProcessPool:
             raise WorkerDied("a worker process ended before its job was done") from None
-    except BaseException:
+    except BaseException as end:
         executor.shutdown(wait=False, cancel_futures=True)
-        for child in active_children():
-            if child.pid not in before:
-                child.terminate()
+        _terminate([child for child in active_children() if child.pid not in before])
+        while texts.poll():
+            end.add_note(texts.recv())
         raise
     executor.shutdown()
+
+
+def _terminate(workers: Sequence[BaseProcess]) -> None:
+    """End the workers; one that does not execute Python is killed after some time."""
+    for worker in workers:
+        worker.terminate()
+    end = time.monotonic() + _SECONDS_TO_END
+    try:
+        for worker in workers:
+            worker.join(max(0.0, end - time.monotonic()))
+    finally:
+        for worker in workers:
+            worker.kill()
 
 
 def _results(
@@ -87,13 +121,19 @@ def _has_failed(done: Future[R]) -> bool:
     return done.exception() is not None
 
 
-def _start_worker() -> None:
-    # The parent ends its workers by SIGTERM, also if it ignores that signal itself.
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    # Ctrl-C reaches all processes of the terminal; only the parent reports it. If it ignores
-    # Ctrl-C, so must its workers.
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+def _start_worker(describe: Callable[[FrameType | None], str], texts: Connection) -> None:
+    def end(_number: int, frame: FrameType | None) -> None:
+        with SANDBOX.suspended():
+            try:
+                if text := describe(frame):
+                    texts.send(text)
+            finally:
+                os._exit(128 + signal.SIGTERM)
+
+    # The parent ends its workers by SIGTERM, also if it ignores that signal itself. Ctrl-C
+    # reaches all processes of the terminal; only the parent reports it.
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

@@ -64,11 +64,11 @@ class SeededRun:
     prefix: Sequence[RecordedStep] = ()
 
     def run(
-        self, is_over: Callable[[], bool] = lambda: False, trace: Trace | None = None
+        self, is_over: Callable[[TargetRun], bool] = lambda _run: False, trace: Trace | None = None
     ) -> TargetRun:
         """Perform the steps and finish; return the run, with its failure if it has failed.
 
-        No further step begins when ``is_over`` returns True.
+        No further step begins when ``is_over``, which is given the run, returns True.
         """
         run = TargetRun(self.make_target, self.model, trace)
 
@@ -76,10 +76,10 @@ class SeededRun:
             if self.faults:
                 run.perform(Action(FAULT_ON, {"plan": self.faults}), PlainChoices())
             for step in self.prefix[: self.at_most]:
-                if is_over() or not run.perform_if_possible(step):
+                if is_over(run) or not run.perform_if_possible(step):
                     break
             for choices in self._choices(run):
-                if is_over():
+                if is_over(run):
                     break
                 run.perform(run.propose(choices), choices)
 

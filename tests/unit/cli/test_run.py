@@ -145,7 +145,7 @@ def test_time_that_is_up_still_gives_every_target_a_run() -> None:
 def test_time_that_is_up_ends_a_run_between_two_steps() -> None:
     run = Plan(PROJECT.all_targets(), POSIX, 0, 10).run(PROJECT.target("saved-file"), 0)
     left = iter((False, False, False, True))
-    done = run.run(lambda: next(left))
+    done = run.run(lambda _run: next(left))
     assert (len(done.log.steps), done.failure) == (3, None)
 
 

@@ -51,6 +51,24 @@ def test_processes_end_at_once_when_a_job_has_raised() -> None:
     assert active_children() == []
 
 
+def test_exception_has_the_description_of_what_each_process_executes() -> None:
+    with pytest.raises(ValueError, match="must be non-negative") as raised:
+        list(work(time.sleep, [600, -1], 2, repr))
+    notes = raised.value.__notes__
+    assert len(notes) == 2
+    assert all(note.startswith("<frame ") for note in notes)
+
+
+def test_process_that_executes_no_python_is_killed() -> None:
+    endless = "import itertools; sum(itertools.repeat(0))"
+    with pytest.raises(ValueError, match="the end"):
+        list(work(exec, [endless, "raise ValueError('the end')"], 2))
+    deadline = time.monotonic() + 30
+    while active_children() and time.monotonic() < deadline:
+        pass
+    assert active_children() == []
+
+
 def test_process_that_ends_before_its_job_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(WorkerDied, match="a worker process ended before its job was done"):
         list(work(os._exit, [3, 3], 2))
@@ -76,7 +94,9 @@ def test_processes_end_with_their_parent() -> None:
         "from multiprocessing import get_context\n"
         "from powercut.fuzz.campaign.workers import _start_worker\n"
         "if __name__ == '__main__':\n"
-        "    pool = ProcessPoolExecutor(1, get_context('spawn'), _start_worker)\n"
+        "    spawn = get_context('spawn')\n"
+        "    arguments = (repr, spawn.Pipe()[1])\n"
+        "    pool = ProcessPoolExecutor(1, spawn, _start_worker, arguments)\n"
         "    pool.submit(os.getpid).result()\n"
         "    pool.submit(time.sleep, 600)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
