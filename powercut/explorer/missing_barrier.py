@@ -197,12 +197,18 @@ def candidates(
 ) -> Iterator[MissingBarrier]:
     """Yield the barriers that may prevent the first crash of a failure, the latest first.
 
-    They are due between an operation that lost a piece and an event before the crash.
+    They are due between an operation that lost a piece and an event of the program, before the
+    crash.
     """
     point = failure.crashes[0]
     done = done_at(point)
     lost = _lost_operations(workload, model, failure)
-    events = [event for event in events_of(workload) if event.is_before(done, failure.entries)]
+    events = [
+        event
+        for event in events_of(workload)
+        if event.is_before(done, failure.entries)
+        and not (event.operation is not None and is_inserted(event.operation))
+    ]
     known: set[MissingBarrier] = set()
     for place, last in reversed(list(enumerate(events))):
         for first in reversed(events[:place]):

@@ -249,9 +249,7 @@ class CrashRunner:
 
     def check(self, name: str, check: Callable[[], object]) -> None:
         """Call a check of the target; raise ``VerdictReturned`` if it returns its verdict."""
-        returned = check()
-        if returned is not None:
-            refuse_verdict(name, returned)
+        refuse_verdict(name, check())
 
     def _arm(self, crash: PlannedCrash | None) -> CrashCounter | None:
         if crash is None or not crash.operation:

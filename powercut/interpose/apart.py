@@ -110,7 +110,7 @@ def _read(descriptor: int, seconds: float, *, partly: bool = False) -> bytes | N
 def _place(dump: bytes) -> str:
     """Return the innermost line of the program in a dump of faulthandler."""
     _, _, current = dump.rpartition(b"Current thread")
-    for file, line, function in _FRAME.findall(current or dump):
+    for file, line, function in _FRAME.findall(current):
         name = os.fsdecode(file)
         if is_program(name):
             shown = name.removeprefix(os.getcwd() + os.sep)

@@ -7,6 +7,7 @@ import os
 from oracles.history import History, HistoryEntry
 from powercut.explorer.event import events_of
 from powercut.explorer.recorded_workload import RecordedWorkload, record
+from powercut.place import Place
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
@@ -33,3 +34,10 @@ def test_a_byte_in_an_acknowledgement_is_readable() -> None:
     acks = History(lambda: 0, entries=[HistoryEntry(0, True, "line \udcff")])
     (ack,) = events_of(RecordedWorkload(Journal(Image.empty(), []), acks))
     assert str(ack) == r"ack 1 (line \xff)"
+
+
+def test_an_acknowledgement_at_a_known_line_needs_no_text() -> None:
+    acks = History(lambda: 0, lambda: Place("program.py", "save", 7))
+    acks("saved")
+    (ack,) = events_of(RecordedWorkload(Journal(Image.empty(), []), acks))
+    assert (str(ack), ack.path) == ("ack at program.py:7", "")

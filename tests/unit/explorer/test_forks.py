@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import pickle
 import time
+from collections import deque
 from collections.abc import Callable, Generator
+from multiprocessing import Pipe
 from pathlib import Path
 
 import pytest
 
 from oracles.violation import Violation
-from powercut.explorer.forks import in_forks
+from powercut.explorer.forks import _Fork, _Raised, _results, in_forks
 from powercut.interpose.apart import run_apart
 from sim.errors import HarnessError
 
@@ -115,3 +118,13 @@ def test_one_process_ticks_between_two_calls() -> None:
     with pytest.raises(Over):
         list(in_forks(calls.append, range(9), 1, tick))
     assert calls == [0, 1]
+
+
+def test_the_first_of_two_mistakes_that_come_together_is_raised() -> None:
+    def fork(place: int) -> _Fork:
+        reading, writing = Pipe(duplex=False)
+        writing.send_bytes(pickle.dumps(_Raised(f"call {place}")))
+        return _Fork(os.getpid(), reading, deque([place]))
+
+    with pytest.raises(HarnessError, match="call 0"):
+        list(_results([fork(0), fork(1)], lambda: None))

@@ -8,14 +8,16 @@ from collections.abc import Callable
 import pytest
 
 from oracles.history import History, Known
-from powercut.explorer.diagnosis import diagnose
+from powercut.explorer.diagnosis import NoGap, diagnose
 from powercut.explorer.explore import judged
 from powercut.explorer.limits import Limits
+from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.recorded_workload import record
+from powercut.explorer.repair import preventable
 from powercut.report.findings import repair_lines
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
-from sim.disk.crash.persistence import POSIX, SCC, PersistenceModel
+from sim.disk.crash.persistence import BTRFS, POSIX, SCC, PersistenceModel
 from sim.disk.disk import Disk
 
 REMEDY = "the changes of /f are not atomic: write a new file, fsync it, and rename it to /f"
@@ -163,3 +165,21 @@ def test_a_log_that_existed_at_the_start_is_not_renamed() -> None:
 def test_changes_of_two_files_are_not_repaired_by_a_rename() -> None:
     (line,) = lines_of(changes_two_files, check=are_equal)
     assert line.endswith(" still fail with it, and no fsync prevents that")
+
+
+def test_failures_that_lose_a_file_that_a_kill_breaks_have_the_same_cause() -> None:
+    def workload(process: Process, ack: History) -> None:
+        f, g = [begin(process, ack, name, b"old") for name in ("/f", "/g")]
+        process.pwrite(g, b"new", 0)
+        process.ftruncate(f, 1)
+        process.ftruncate(f, 2)
+        ack({"/f": b"o\0", "/g": b"new"})
+
+    found = diagnose(judged(record(workload, BTRFS, Image.empty()), None, [BTRFS]))
+    left = {each.state for each in preventable(found.repaired["btrfs"])}
+    assert left
+    assert left <= {each.state for each in found.causes[0].failures["btrfs"]}
+    gaps = [cause.gap for cause in found.causes]
+    assert gaps[0] is NoGap.NOT_ATOMIC
+    assert {gap.path for gap in gaps[1:] if isinstance(gap, Gap)} == {"/f", "/g"}
+    assert len(gaps) == 3

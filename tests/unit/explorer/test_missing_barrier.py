@@ -7,8 +7,9 @@ import os
 from oracles.history import History, Known
 from oracles.violation import LostAck
 from powercut.explorer.diagnosis import diagnose
+from powercut.explorer.event import events_of
 from powercut.explorer.explore import judged
-from powercut.explorer.missing_barrier import Gap
+from powercut.explorer.missing_barrier import Gap, MissingBarrier, Synced, candidates, insert
 from powercut.explorer.recorded_workload import record
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
@@ -69,3 +70,20 @@ def test_a_gap_reaches_over_a_synchronous_write() -> None:
     (gap,) = [cause.gap for cause in found.causes]
     assert isinstance(gap, Gap)
     assert (gap.first.kind, gap.first.number, gap.last.kind) == ("write", 2, "ack")
+
+
+def test_a_candidate_is_due_before_an_event_of_the_program() -> None:
+    """An inserted barrier is no such event: it is missing in the journal of the program."""
+
+    def write_two_files(process: Process, ack: History) -> None:
+        for name in ("/f", "/g"):
+            process.write(process.open(name, os.O_CREAT | os.O_WRONLY), b"head")
+        ack("files")
+
+    found = judged(record(write_two_files, EXT4, Image.empty()), check_head, [EXT4])["ext4"]
+    write, ack = list(events_of(found.workload))[-2:]
+    barrier = MissingBarrier(Synced.FILE, write.site, ack.site)
+    changed = insert(found.workload, barrier).workload
+    again = found.checker.explore(changed, EXT4)
+    last = {barrier.before.kind for barrier in candidates(changed, EXT4, again.failures[0])}
+    assert last == {"create", "write", "ack"}

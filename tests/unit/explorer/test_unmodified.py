@@ -224,6 +224,17 @@ def test_special_files_are_not_copied(tmp_path: Path) -> None:
         image_of(tmp_path / "missing")
 
 
+def test_a_check_runs_in_the_root_of_the_workload() -> None:
+    def workload(ack: History) -> None:
+        os.mkdir("d")
+        ack("anything")
+
+    def check(known: Known) -> None:
+        assert os.getcwd() == "/srv/app", known
+
+    assert explore(workload, check, root="/srv/app").safe
+
+
 # -- threads and asyncio -------------------------------------------------------------------------
 
 

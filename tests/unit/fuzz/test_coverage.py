@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
 from functools import partial
@@ -86,7 +87,7 @@ def test_main_coroutine_is_a_caller_of_the_operations_of_its_tasks() -> None:
         process.mkdir("/d")
 
     async def recovery() -> None:
-        await world.loop.create_task(task())
+        await asyncio.wait_for(world.loop.create_task(task()), None)
 
     main = recovery()
     watch.main = main

@@ -144,3 +144,19 @@ def test_no_more_crash_points_are_reached_than_there_are() -> None:
     # The return of any action; mkdir in three phases and two returns.
     assert (run.tally.points.reached, run.tally.points.total) == (1, 4)
     assert (run.tally.pairs.reached, run.tally.pairs.total) == (2, 5)
+
+
+def test_an_action_that_is_interrupted_does_not_count_as_shorter() -> None:
+    class Writing(Looking):
+        def _write(self, _arguments: Arguments) -> str:
+            for name in ("/a", "/b", "/c"):
+                self._host.close(self._host.open(name, os.O_CREAT | os.O_TRUNC))
+                self._host.rename(name, "/d")
+            return "done"
+
+    run = TargetRun(Writing)
+    for operation in (0, 2):
+        crashes = [PlannedCrash(operation, Phase.AFTER, CrashKind.KILL).plain()]
+        arguments: Arguments = {"action": {"name": "write", "arguments": {}}, "crashes": crashes}
+        run.perform(Action("crash_and_recover", arguments), PlainChoices())
+    assert run.crash_runner.planner.propose(Highest(), "write").operation == 6

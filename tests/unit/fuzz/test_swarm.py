@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
+from types import MappingProxyType
 
 import pytest
 
@@ -18,6 +19,7 @@ from tests.unit.fuzz.target_laws import (
     check_kinds_left_out,
     check_kinds_of_crash,
     check_possible_actions,
+    swarms,
 )
 
 
@@ -39,6 +41,14 @@ def test_runs_are_mostly_of_the_usual_length_sometimes_short_rarely_long() -> No
     found = Counter(draw_swarm(SeededChoices(seed), run, 30).steps for seed in range(40_000))
     assert set(found) == {5, 30, 300, 1200}
     assert found[30] > found[5] > found[300] > found[1200]
+
+
+def test_a_question_that_a_swarm_restricts_has_an_answer() -> None:
+    class Sized(SavedFileTarget):
+        features = MappingProxyType({"size": 2})
+
+    answers = {swarm.answers.get("size") for swarm in swarms(partial(Sized, "sized", save))}
+    assert answers == {None, (0,), (1,), (0, 1)}
 
 
 @pytest.mark.parametrize("tag", PROJECT.config.targets)

@@ -171,6 +171,7 @@ def test_a_run_repeats_itself_to_the_byte() -> None:
 
 
 def test_shelves_are_made_by_a_module_that_the_disk_can_carry(process: Process) -> None:
+    assert vars(dbm)["_defaultmod"].__name__ in {"dbm.dumb", "dbm.sqlite3"}
     with shelve.open("shelf") as shelf:
         shelf["key"] = [1, 2]
     assert dbm.whichdb("shelf") in {"dbm.dumb", "dbm.sqlite3"}

@@ -139,6 +139,8 @@ def test_file_objects_are_those_of_io(process: Process, tmp_path: Path) -> None:
             assert isinstance(raw, io.RawIOBase)
     assert issubclass(io.FileIO, io.RawIOBase)
     assert not isinstance(io.BytesIO(), io.FileIO)
+    with pytest.raises(TypeError, match="immutable type"):
+        setattr(io.FileIO, "blksize", 1)  # noqa: B010
 
 
 def test_a_class_derived_from_file_io_works_in_both_worlds(
@@ -242,6 +244,12 @@ def test_extended_attributes_do_not_exist(process: Process) -> None:
             os.getxattr(path, "user.x")
     with pytest.raises(OSError, match="not supported"):
         os.setxattr("f", "user.x", b"x")
+
+
+def test_a_call_on_a_descriptor_may_name_its_arguments(process: Process) -> None:
+    descriptor = os.open("f", os.O_CREAT)
+    os.fchmod(descriptor, mode=0o604)
+    assert stat.S_IMODE(os.stat("f").st_mode) == 0o604
 
 
 def test_umask_and_sync_are_those_of_the_process(process: Process) -> None:

@@ -1,0 +1,27 @@
+"""The states of a recorded lifetime that a search for barriers asks for."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from powercut.explorer.crash_state import alone_along, killed_along
+from sim.disk.cache.key import key_of
+from sim.disk.crash.persistence import BTRFS
+from tests.unit.faults.faulty_disk import faulty_disk
+
+
+def test_pages_that_a_failed_sync_has_dropped_are_those_of_the_platter() -> None:
+    faulty = faulty_disk("fsync /f #2 EIO:btrfs", {"/f": b"old"}, BTRFS)
+    descriptor = faulty.opened("/f")
+    faulty.process.pwrite(descriptor, b"mid", 0)
+    faulty.process.fsync(descriptor)
+    faulty.process.pwrite(descriptor, b"new", 0)
+    with suppress(OSError):
+        faulty.process.fsync(descriptor)
+    faulty.process.pwrite(descriptor, b"x", 0)
+    journal = faulty.disk.journal
+    ((number, alone),) = alone_along(journal, BTRFS, {len(journal)})
+    inode = faulty.process.fstat(descriptor).st_ino
+    assert (number, alone.platter[inode].read(0, 9)) == (len(journal), b"mid")
+    keys = killed_along(journal, BTRFS, {len(journal)})
+    assert keys[len(journal)] == key_of(faulty.disk.unmounted().platter.values())
