@@ -249,7 +249,9 @@ class CrashRunner:
 
     def check(self, name: str, check: Callable[[], object]) -> None:
         """Call a check of the target; raise ``VerdictReturned`` if it returns its verdict."""
-        refuse_verdict(name, check())
+        returned = check()
+        if returned is not None:
+            refuse_verdict(name, returned)
 
     def _arm(self, crash: PlannedCrash | None) -> CrashCounter | None:
         if crash is None or not crash.operation:

@@ -146,10 +146,10 @@ class mmap(RealMmap, metaclass=MappingType):  # noqa: N801 - the name of the cla
         if lifetime is None or not is_of_disk(fileno):
             return super().__new__(cls, fileno, length, *arguments, **options)
         is_shared, writes = _protection(*arguments, **options)
-        _check_access(lifetime, fileno, writes=is_shared and writes)
         file = _file_mapping(lifetime, fileno)
         try:
             made = super().__new__(cls, file.memory, length, *arguments, **options)
+            _check_access(lifetime, fileno, writes=is_shared and writes)
         except BaseException:
             file.drop()
             raise

@@ -264,3 +264,6 @@ def test_a_hard_link_to_a_file_of_another_user_needs_access(arm: Arm) -> None:
                 other.os.link(path, arm.path("b"))
             else:
                 fails(errno.EPERM, other.os.link, path, arm.path("c"))
+    arm.os.symlink("a", arm.path("l"))
+    with as_other_user(arm) as other:
+        fails(errno.EPERM, other.os.link, arm.path("l"), arm.path("c"), follow_symlinks=False)

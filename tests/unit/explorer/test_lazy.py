@@ -65,6 +65,15 @@ def _whole(process: Process, _known: Known) -> None:
 _CONTENTS = [b"%d" % number * 5 for number in range(3)]
 
 
+def test_a_recovery_finds_its_own_changes_among_the_files_of_the_disk() -> None:
+    def check(process: Process, _known: Known) -> None:
+        _write(process, "/recovered", b"yes")
+        assert process.disk.files()["/recovered"] == b"yes"
+
+    found = explore(_replaced, check, "ext4", LAZY)
+    assert (found.safe, found.is_lazy) == (True, True)
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_both_engines_have_the_same_verdict(model: str) -> None:
     lazy, brute = (explore(_replaced, _whole, model, limits) for limits in (LAZY, BRUTE))

@@ -154,8 +154,9 @@ def test_a_descriptor_must_allow_the_access(process: Process) -> None:
     with open("f", "ab") as file, pytest.raises(PermissionError):
         mmap.mmap(file.fileno(), 0)
     Path("empty").touch()
-    with open("empty", "r+b") as file, pytest.raises(ValueError, match="empty file"):
-        mmap.mmap(file.fileno(), 0)
+    for mode in ("r+b", "ab"):
+        with open("empty", mode) as file, pytest.raises(ValueError, match="empty file"):
+            mmap.mmap(file.fileno(), 0)
 
 
 def test_mappings_of_the_machine_stay_what_they_are(process: Process, tmp_path: Path) -> None:
