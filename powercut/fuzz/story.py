@@ -13,6 +13,7 @@ from powercut.fuzz.action import WITH_FAULT
 from powercut.fuzz.reproducer import Finding
 from powercut.fuzz.run_log import RETURN, Crash, RecordedStep
 
+_FAILED: Final = "FAILED here"
 _TITLES: Final = {CrashKind.KILL: "KILL", CrashKind.POWER_CUT: "POWER CUT"}
 
 
@@ -22,6 +23,8 @@ def story(finding: Finding) -> str:
     lines = [headline(finding), "", "  step"]
     for number, step in enumerate(run.log.steps, 1):
         lines += _step(number, step)
+    if run.log.steps and run.log.steps[-1].outcome:
+        lines.append(f"   end  faults lifted, work completed, two restarts  {_FAILED}")
     lines.append("")
     if isinstance(failure, Violation):
         width = max(map(len, failure.evidence), default=0)
@@ -58,7 +61,7 @@ def _step(number: int, step: RecordedStep) -> Iterator[str]:
 
 
 def _outcome(step: RecordedStep) -> str:
-    return step.outcome or "FAILED here"
+    return step.outcome or _FAILED
 
 
 def _crash(crash: Crash) -> Iterator[str]:

@@ -32,8 +32,8 @@ def remedy_in_place(workload: RecordedWorkload, causes: Sequence[Cause]) -> str:
 def _remedy(path: str, *, is_log: bool) -> str:
     if is_log:
         return (
-            f"an append to {path} is not atomic: give each record a checksum, and drop a torn "
-            "record at the end when the file is read"
+            f"an append to {path} is not atomic: give each record a checksum, and cut a torn "
+            "record off the end before the next append"
         )
     return (
         f"the changes of {path} are not atomic: write a new file, fsync it, and rename it to {path}"

@@ -12,7 +12,7 @@ from powercut.fuzz.story import story
 from powercut.fuzz.target import MakeTarget
 from powercut.fuzz.target_run import TargetRun
 from sim.choices import SeededChoices
-from tests.unit.fuzz.broken import in_place, raising, undurable
+from tests.unit.fuzz.broken import BootCounter, in_place, raising, undurable
 
 
 def write(text: str) -> dict[str, Json]:
@@ -61,3 +61,7 @@ def test_kill_during_a_write(snapshot: SnapshotAssertion) -> None:
 
 def test_exception_that_is_no_violation(snapshot: SnapshotAssertion) -> None:
     assert page(raising, Action.of_plain(write("Ada"))) == snapshot
+
+
+def test_failure_at_the_end_of_a_run(snapshot: SnapshotAssertion) -> None:
+    assert page(BootCounter, Action("increment", {})) == snapshot

@@ -23,8 +23,8 @@ from sim.disk.disk import Disk
 REMEDY = "the changes of /f are not atomic: write a new file, fsync it, and rename it to /f"
 
 OF_A_LOG = (
-    "an append to /f is not atomic: give each record a checksum, and drop a torn record at the end "
-    "when the file is read"
+    "an append to /f is not atomic: give each record a checksum, and cut a torn record off the end "
+    "before the next append"
 )
 
 
