@@ -6,6 +6,8 @@ crashes, the action is performed once, and its outcome is kept.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from system.agents.orchestrator import Orchestrator
 from system.durable.activity import Activity, ActivityStatus, Decision, Intent
 from system.durable.activity_runner import action_named
@@ -16,12 +18,14 @@ from system.ports import JsonObject
 
 
 class ActivityCalls:
-    """The activities of one runtime; all calls raise ``StorageError`` or ``OSError`` too."""
+    """The activities of one runtime; all calls raise ``StorageError`` or ``OSError`` too.
 
-    def __init__(self, calls: OperatorCalls, orchestrator: Orchestrator) -> None:
+    ``orchestrator`` returns its orchestrator; it raises ``Closed`` when the runtime was closed.
+    """
+
+    def __init__(self, calls: OperatorCalls, orchestrator: Callable[[], Orchestrator]) -> None:
         self.calls = calls
-        self._durable = orchestrator.durable
-        self._activities = orchestrator.activities
+        self._orchestrator = orchestrator
 
     @uncancellable
     async def perform(
@@ -34,12 +38,13 @@ class ActivityCalls:
         ``BadActivity``, ``KeyReused``, ``NotPlainJson``, or ``Closed`` if the runtime was closed,
         or its database failed, before there was an outcome: then the next boot continues.
         """
-        durable = self._durable
+        orchestrator = self._orchestrator()
+        durable, activities = orchestrator.durable, orchestrator.activities
         intent = Intent(key, action_named(durable.actions, action), arguments, task_id=task_id)
         stores = await durable.opened()
         await durable.run(lambda transaction: stores.activities.intend(transaction, intent))
-        self._activities.begin([key])
-        await self._activities.wait_for(key)
+        activities.begin([key])
+        await activities.wait_for(key)
         activity = await durable.run(lambda transaction: stores.activities.read(transaction, key))
         if activity.status is ActivityStatus.INTENT:
             raise Closed(f"activity {key!r:.200} is under way; the next boot goes on with it")
@@ -54,20 +59,22 @@ class ActivityCalls:
         Returns its row. After ``AGAIN`` it is performed again, while the caller continues.
         Raises ``AlreadyDecided``, ``UnknownActivity``, ``NotPlainJson`` or ``RowDamaged``.
         """
-        stores = self._durable.stores
+        orchestrator = self._orchestrator()
+        stores = orchestrator.durable.stores
         if stores is None:
             raise UnknownActivity(key)
         resolve = stores.activities.resolve
-        activity = await self._durable.run(
+        activity = await orchestrator.durable.run(
             lambda transaction: resolve(transaction, key, decision, by, provider_ref)
         )
         if decision is Decision.AGAIN:
-            self._activities.begin([key])
+            orchestrator.activities.begin([key])
         return activity
 
+    @uncancellable
     async def undecided(self) -> list[Activity | RowDamaged]:
         """Return the activities that wait for a decision, oldest first; damaged rows as errors."""
-        stores = self._durable.stores
-        if stores is None:
+        durable = self._orchestrator().durable
+        if durable.stores is None:
             return []
-        return await self._durable.run(stores.activities.undecided)
+        return await durable.run(durable.stores.activities.undecided)

@@ -24,6 +24,7 @@ from system.agents.acknowledgement import acknowledge
 from system.agents.agent import Agent
 from system.agents.agent_log import terminated
 from system.agents.dispatcher import SNAPSHOT_LINES, Dispatcher
+from system.agents.durable_work import DurableWork
 from system.agents.feeder import Feeder
 from system.agents.history import OPERATOR
 from system.agents.message import USER, Message, MessageKind, check_payload
@@ -35,7 +36,6 @@ from system.agents.turns import Turns
 from system.agents.view import RuntimeView, view_of
 from system.collector import CollectionOptions, Collector
 from system.durable.back_off import MOST_ATTEMPTS
-from system.durable.stores import Stores
 from system.durable.trigger import Emitted, TriggerSpec
 from system.errors import (
     AgentStopped,
@@ -112,7 +112,7 @@ class Runtime:
         self._resume = options.resume
         self._feeder = Feeder(recovery.dispatcher, options.router, options.provider_timeout_ns)
         # Triggers without a session may wait for a root agent.
-        self._creation = RootCreation(self._orchestrator, self.calls, self._feeder.feed_now)
+        self._creation = RootCreation(self._orchestrator, self._feeder.feed_now)
         self._collector: Collector | None = None
         if options.collection is not None:
             self._collector = Collector(recovery.dispatcher, options.collection, recovery.report)
@@ -159,8 +159,11 @@ class Runtime:
         return self._orchestrator.failures
 
     def start(self) -> None:
-        """Wake the agents that ``options.resume`` selects; let triggers wake agents from now on."""
-        orchestrator, durable = self._orchestrator, self._orchestrator.durable
+        """Wake the agents that ``options.resume`` selects; let triggers wake agents from now on.
+
+        Raises ``Closed``.
+        """
+        orchestrator, durable = self._open(), self._durable()
         orchestrator.take_turns = self._turns.take
         for node in orchestrator.tree:
             if self._resume.includes(is_root=node.parent_id is None):
@@ -188,31 +191,33 @@ class Runtime:
         ``BadTrigger``, ``KeyOfAnotherSource``, ``NotAnOccurrence``, ``NoRecipient``,
         ``NotPlainJson``, ``PayloadTooLarge``, ``StorageError`` or ``OSError``.
         """
-        stores = await self._stores()
-        return await self._orchestrator.durable.run(
+        durable = self._durable()
+        stores = await durable.opened()
+        return await durable.run(
             lambda transaction: stores.emitter.emit(transaction, spec, trigger_id)
         )
 
     @property
     def triggers(self) -> TriggerCalls:
         """The calls about triggers that wait or have stopped."""
-        return TriggerCalls(self.calls, self._open())
+        return TriggerCalls(self.calls, self._durable)
 
     @property
     def activities(self) -> ActivityCalls:
         """The calls about activities: irreversible actions, each performed once."""
-        return ActivityCalls(self.calls, self._open())
+        return ActivityCalls(self.calls, self._open)
 
     @property
     def schedules(self) -> ScheduleCalls:
         """The calls about schedules, which emit triggers at their times."""
-        return ScheduleCalls(self.calls, self._stores, self._orchestrator.durable)
+        return ScheduleCalls(self.calls, self._durable)
 
-    async def _stores(self) -> Stores:
-        return await self._open().durable.opened()
+    def _durable(self) -> DurableWork:
+        return self._open().durable
 
     # -- the operator --------------------------------------------------------------------
 
+    @uncancellable
     async def create_agent(
         self,
         name: str,

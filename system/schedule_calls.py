@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from system.agents.durable_work import DurableWork
-from system.durable.errors import RowDamaged
+from system.durable.errors import RowDamaged, UnknownSchedule
 from system.durable.schedule import Schedule, Scheduled, ScheduleSpec
 from system.durable.stores import Stores
 from system.operator_calls import OperatorCalls, uncancellable
 
 
 class ScheduleCalls:
-    """The schedules of one runtime; all calls raise ``StorageError`` or ``OSError`` too."""
+    """The schedules of one runtime; all calls raise ``StorageError`` or ``OSError`` too.
 
-    def __init__(
-        self,
-        calls: OperatorCalls,
-        stores: Callable[[], Awaitable[Stores]],
-        durable: DurableWork,
-    ) -> None:
+    ``durable`` returns the durable work; it raises ``Closed`` when the runtime was closed.
+    """
+
+    def __init__(self, calls: OperatorCalls, durable: Callable[[], DurableWork]) -> None:
         self.calls = calls
-        self._stores = stores
         self._durable = durable
 
     @uncancellable
@@ -31,44 +28,56 @@ class ScheduleCalls:
         Raises ``BadSchedule``, ``BadTrigger``, ``NoRecipient``, ``NotPlainJson`` or
         ``PayloadTooLarge``.
         """
-        stores = await self._stores()
-        return await self._durable.run(
+        durable = self._durable()
+        stores = await durable.opened()
+        return await durable.run(
             lambda transaction: stores.schedules.create(transaction, spec, schedule_id)
         )
 
     @uncancellable
     async def change(self, schedule_id: str, spec: ScheduleSpec) -> None:
         """Change times or content of a schedule; raises as ``create``, and ``UnknownSchedule``."""
-        stores = await self._stores()
-        await self._durable.run(
+        durable = self._durable()
+        stores = _found(durable, schedule_id)
+        await durable.run(
             lambda transaction: stores.schedules.change(transaction, schedule_id, spec)
         )
 
     @uncancellable
     async def delete(self, schedule_id: str) -> None:
-        """End a schedule; its triggers that were not run yet are superseded."""
-        stores = await self._stores()
-        await self._durable.run(
-            lambda transaction: stores.schedules.delete(transaction, schedule_id)
-        )
+        """End a schedule; its triggers that were not run yet are superseded.
+
+        Raises ``UnknownSchedule``.
+        """
+        durable = self._durable()
+        stores = _found(durable, schedule_id)
+        await durable.run(lambda transaction: stores.schedules.delete(transaction, schedule_id))
 
     @uncancellable
     async def pause(self, schedule_id: str) -> None:
         """Stop firing until ``resume``; raises ``UnknownSchedule``."""
-        stores = await self._stores()
-        await self._durable.run(
-            lambda transaction: stores.schedules.pause(transaction, schedule_id)
-        )
+        durable = self._durable()
+        stores = _found(durable, schedule_id)
+        await durable.run(lambda transaction: stores.schedules.pause(transaction, schedule_id))
 
     @uncancellable
     async def resume(self, schedule_id: str) -> None:
         """Fire again from the next occurrence on; raises ``UnknownSchedule``."""
-        stores = await self._stores()
-        await self._durable.run(
-            lambda transaction: stores.schedules.resume(transaction, schedule_id)
-        )
+        durable = self._durable()
+        stores = _found(durable, schedule_id)
+        await durable.run(lambda transaction: stores.schedules.resume(transaction, schedule_id))
 
+    @uncancellable
     async def living(self) -> list[Schedule | RowDamaged]:
         """Return the schedules that have not ended, oldest first; damaged rows as errors."""
-        stores = await self._stores()
-        return await self._durable.run(stores.schedules.all_living)
+        durable = self._durable()
+        return (
+            [] if durable.stores is None else await durable.run(durable.stores.schedules.all_living)
+        )
+
+
+def _found(durable: DurableWork, schedule_id: str) -> Stores:
+    """Return the stores; a root without a database has no schedule."""
+    if durable.stores is None:
+        raise UnknownSchedule(schedule_id)
+    return durable.stores

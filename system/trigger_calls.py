@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from system.agents.orchestrator import Orchestrator
+from system.agents.durable_work import DurableWork
 from system.durable.errors import RowDamaged, UnknownTrigger
 from system.durable.legacy import Imported, import_legacy
 from system.durable.stores import Stores
@@ -14,16 +14,22 @@ from system.ports import Json
 
 
 class TriggerCalls:
-    """The triggers of one runtime; all calls raise ``StorageError`` or ``OSError`` too."""
+    """The triggers of one runtime; all calls raise ``StorageError`` or ``OSError`` too.
 
-    def __init__(self, calls: OperatorCalls, orchestrator: Orchestrator) -> None:
+    ``durable`` returns the durable work; it raises ``Closed`` when the runtime was closed.
+    """
+
+    def __init__(self, calls: OperatorCalls, durable: Callable[[], DurableWork]) -> None:
         self.calls = calls
-        self._durable = orchestrator.durable
+        self._durable = durable
 
+    @uncancellable
     async def open_rows(self) -> list[Trigger | RowDamaged]:
         """Return the triggers that are not DONE, by the time at which they are due."""
-        stores = self._durable.stores
-        return [] if stores is None else await self._durable.run(stores.triggers.open_rows)
+        durable = self._durable()
+        return (
+            [] if durable.stores is None else await durable.run(durable.stores.triggers.open_rows)
+        )
 
     @uncancellable
     async def retry(self, trigger_id: str) -> None:
@@ -32,14 +38,16 @@ class TriggerCalls:
         Raises ``UnknownTrigger``, ``AlreadyDecided`` (also if a newer trigger holds its key),
         ``NoRecipient`` if its agent has ended, or ``RowDamaged``.
         """
-        stores = self._found(trigger_id)
-        await self._durable.run(lambda each: stores.triggers.retry(each, trigger_id))
+        durable = self._durable()
+        stores = _found(durable, trigger_id)
+        await durable.run(lambda each: stores.triggers.retry(each, trigger_id))
 
     @uncancellable
     async def discard(self, trigger_id: str) -> None:
         """Settle a FAILED or DEAD trigger without running it; raises as ``retry``."""
-        stores = self._found(trigger_id)
-        await self._durable.run(lambda each: stores.triggers.discard(each, trigger_id))
+        durable = self._durable()
+        stores = _found(durable, trigger_id)
+        await durable.run(lambda each: stores.triggers.discard(each, trigger_id))
 
     @uncancellable
     async def import_legacy(self, triggers: Sequence[Json]) -> Imported:
@@ -49,12 +57,15 @@ class TriggerCalls:
         ``BadTrigger``, ``NotPlainJson`` or ``PayloadTooLarge`` if one is malformed; then none is
         emitted.
         """
-        stores = await self._durable.opened()
-        return await self._durable.run(
+        durable = self._durable()
+        stores = await durable.opened()
+        return await durable.run(
             lambda each: import_legacy(each, stores.emitter, stores.sessions, triggers)
         )
 
-    def _found(self, trigger_id: str) -> Stores:
-        if self._durable.stores is None:
-            raise UnknownTrigger(trigger_id)
-        return self._durable.stores
+
+def _found(durable: DurableWork, trigger_id: str) -> Stores:
+    """Return the stores; a root without a database has no trigger."""
+    if durable.stores is None:
+        raise UnknownTrigger(trigger_id)
+    return durable.stores

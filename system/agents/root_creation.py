@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asyncio import Task, shield
+from asyncio import Task, create_task
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -15,22 +15,15 @@ from system.agents.tools import LONGEST_NAME
 from system.agents.tree import Node
 from system.durable.ended import ended_request
 from system.errors import BadName, MayBeThere, NotPlainJson, StorageFull
-from system.operator_calls import OperatorCalls
 from system.ports import Conversation, JsonObject, Opening, ProviderError
 from system.sessions.session import SessionState
 
 
 class RootCreation:
-    """Creates root agents; ``calls`` keeps a creation alive when its caller is cancelled.
+    """Creates root agents; ``on_created`` is called after each creation."""
 
-    ``on_created`` is called after each creation.
-    """
-
-    def __init__(
-        self, orchestrator: Orchestrator, calls: OperatorCalls, on_created: Callable[[], None]
-    ) -> None:
+    def __init__(self, orchestrator: Orchestrator, on_created: Callable[[], None]) -> None:
         self._orchestrator = orchestrator
-        self._calls = calls
         self._on_created = on_created
         self._under_way: dict[str, Task[str]] = {}
         self._by_request = {
@@ -42,7 +35,10 @@ class RootCreation:
     async def create(
         self, name: str, instructions: str, provider: str, model: str, request_id: str | None
     ) -> str:
-        """Return the id of a new root agent, durably; raises as ``Runtime.create_agent``."""
+        """Return the id of a new root agent, durably; raises as ``Runtime.create_agent``.
+
+        The caller must not be cancelled.
+        """
         if not _is_name(name):
             raise BadName(name, LONGEST_NAME)
         check_texts(instructions=instructions, provider=provider, model=model)
@@ -57,16 +53,16 @@ class RootCreation:
             if request_id in self._by_request:
                 return self._by_request[request_id]
             if request_id in self._under_way:
-                return await shield(self._under_way[request_id])
+                return await self._under_way[request_id]
             if self._orchestrator.unserved:
                 raise MayBeThere(request_id, ", ".join(sorted(self._orchestrator.unserved)))
         pool = self._orchestrator.multiplexer.pool(provider)
         self._orchestrator.tree.reserve(name)
         creation = self._create(pool, name, instructions, model, request_id)
-        task = self._calls.begin(creation, "create_agent")
-        if request_id is not None:
-            self._under_way[request_id] = task
-        return await shield(task)
+        if request_id is None:
+            return await creation
+        self._under_way[request_id] = task = create_task(creation, name="a creation")
+        return await task
 
     async def _create(
         self, pool: Pool, name: str, instructions: str, model: str, request_id: str | None

@@ -80,7 +80,7 @@ def test_an_idle_day_costs_no_operation_and_has_one_timer() -> None:
     room = Room(COLLECTING)
     room.open()
     sessions = [room.session(room.create(f"agent {number}")) for number in range(AGENTS)]
-    stores = room.run(room.runtime._stores())
+    stores = room.run(room.runtime._durable().opened())
     emit_in_a_year(room, stores, sessions)
     done = room.world.disk.operations
     assert room.runtime._orchestrator.durable.due_in_ns() is not None
@@ -175,7 +175,7 @@ def a_day_of_work(room: Room, ada: str) -> None:
 
 def replace_triggers(room: Room, ada: str) -> None:
     """Emit triggers of one family, of which only the last one is run."""
-    stores, session_id = room.run(room.runtime._stores()), room.session(ada)
+    stores, session_id = room.run(room.runtime._durable().opened()), room.session(ada)
     specs = [
         TriggerSpec("MEMORY", "tidy", session_id=session_id, key=f"memory:m:{number}")
         for number in range(SUPERSEDED)

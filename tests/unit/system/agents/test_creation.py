@@ -84,9 +84,9 @@ def test_a_name_is_taken_as_long_as_its_agent_lives() -> None:
 def test_two_creations_of_one_name_at_once_give_one_agent(room: Room) -> None:
     room.open()
 
-    async def both() -> tuple[str | BaseException, str | BaseException]:
-        create = room.runtime.create_agent
-        return await asyncio.gather(create("Ada"), create("Ada"), return_exceptions=True)
+    async def both() -> list[str | BaseException]:
+        calls = [room.runtime.create_agent("Ada") for _ in range(2)]
+        return await asyncio.gather(*calls, return_exceptions=True)
 
     first, second = room.run(both())
 

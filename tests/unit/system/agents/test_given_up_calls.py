@@ -4,18 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import pytest
 
+from system.durable.trigger import TriggerSpec
 from system.errors import LogStopped, NameTaken, StorageFull, UnknownAgent
+from system.ports import Workers
 from system.recovery.resume import Resume
 from system.runtime import Options
 from tests.unit.system.agents.room import Room, log_of, opened
 
+T = TypeVar("T")
+
 STEPS = range(12)
 EVERY_STEP = pytest.mark.parametrize("steps", STEPS)
+
+
+class SlowWorkers:
+    """Workers whose calls begin when they ``may_run``."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+        self.may_run = asyncio.Event()
+        self.may_run.set()
+
+    async def run(self, call: Callable[[], T]) -> T:
+        await self.may_run.wait()
+        return await self._workers.run(call)
 
 
 def give_up(room: Room, work: Coroutine[Any, Any, object], steps: int) -> bool:
@@ -151,6 +169,38 @@ def test_close_waits_for_calls_that_are_under_way() -> None:
     room.reopen(start=False)
     assert room.named("Bob").agent_id == bob
     assert len(room.named("Ada").pending) == 1
+
+
+def test_close_waits_for_calls_whose_threads_are_slow() -> None:
+    room = Room()
+    workers = SlowWorkers(room.host.workers)
+    room.host = replace(room.host, workers=workers)
+    runtime = room.open()
+    room.run(runtime.emit(TriggerSpec("IMMEDIATE")))
+    workers.may_run.clear()
+
+    async def all_at_once() -> list[object]:
+        calls = (
+            runtime.create_agent("Ada", request_id="r"), runtime.triggers.open_rows(),
+            runtime.activities.undecided(), runtime.schedules.living(),
+        )  # fmt: skip
+        tasks = [asyncio.create_task(call) for call in calls]
+        await asyncio.sleep(1)
+        closing = asyncio.create_task(runtime.close())
+        await asyncio.sleep(1)
+        assert not closing.done()
+        workers.may_run.set()
+        await closing
+        assert all(task.done() for task in tasks)
+        return list(await asyncio.gather(*tasks))
+
+    ada, waiting, *others = room.run(all_at_once())
+
+    assert isinstance(waiting, list)
+    assert (len(waiting), others) == (1, [[], []])
+    room.kill()
+    room.open(start=False)
+    assert (room.named("Ada").agent_id, room.state(room.session(str(ada)))) == (ada, "SUSPENDED")
 
 
 def test_a_close_that_was_given_up_closes() -> None:

@@ -7,6 +7,8 @@ import errno
 import pytest
 
 from system.agents import event
+from system.durable.errors import UnknownSchedule
+from system.durable.schedule import ScheduleSpec
 from system.errors import (
     AgentStopped,
     Closed,
@@ -51,9 +53,20 @@ def test_idle_returns_when_nobody_has_anything_to_do() -> None:
 
 def test_a_closed_runtime_refuses_every_call() -> None:
     room, ada = opened()
+    triggers, activities, schedules = (
+        room.runtime.triggers, room.runtime.activities, room.runtime.schedules,
+    )  # fmt: skip
     room.run(room.runtime.close())
+    before = dict(room.world.disk.files())
 
     for call in (
+        triggers.open_rows(),
+        triggers.import_legacy([]),
+        triggers.retry("t"),
+        activities.perform("activity:a", "pay", {}),
+        activities.undecided(),
+        schedules.create(ScheduleSpec("every", "60")),
+        schedules.living(),
         room.runtime.create_agent("Bob"),
         room.runtime.send(ada, 1),
         room.runtime.terminate(ada),
@@ -63,6 +76,21 @@ def test_a_closed_runtime_refuses_every_call() -> None:
     ):
         with pytest.raises(Closed, match="open it again"):
             room.run(call)
+    with pytest.raises(Closed, match="open it again"):
+        room.start()
+    assert dict(room.world.disk.files()) == before
+
+
+def test_reading_makes_no_database(room: Room) -> None:
+    room.open()
+    schedules = room.runtime.schedules
+
+    assert room.run(room.runtime.triggers.open_rows()) == []
+    assert room.run(schedules.living()) == []
+    for call in (schedules.delete("s"), schedules.pause("s"), schedules.resume("s")):
+        with pytest.raises(UnknownSchedule):
+            room.run(call)
+    assert not room.exists("state.db")
 
 
 def test_the_root_of_a_closed_runtime_is_free(room: Room) -> None:
