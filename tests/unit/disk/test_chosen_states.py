@@ -45,6 +45,33 @@ def test_a_chosen_state_equals_a_power_cut_with_its_survivors(model: str) -> Non
         assert (state.key, state.survivors) == (alone.key, alone.survivors)
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_bytes_behind_the_end_of_a_file_do_not_come_back(model: str) -> None:
+    """The next boot makes a file longer that a truncation has left shorter."""
+    disk = Disk(Image.empty(), MODELS[model])
+    process = Process(disk)
+    descriptor = process.open("/f", os.O_RDWR | os.O_CREAT)
+    process.write(descriptor, b"a" * 100)
+    process.sync()
+    process.ftruncate(descriptor, 10)
+    space = StateSpace(disk.unsynced())
+    for state in space.all(0, 1000):
+        chosen = Image.of_platter(space.state_of(state.survivors).inodes, disk.next_inode)
+        for image in (chosen, disk.power_cut(state.survivors)):
+            booted = Process(Disk(image))
+            booted.truncate("/f", 100)
+            with booted.open_file("/f", "rb") as file:
+                assert file.read() == image.files()["/f"].ljust(100, b"\0")
+
+
+def test_a_write_is_torn_at_its_ends_and_in_between() -> None:
+    disk = Disk(Image.empty(), MODELS["posix"])
+    process = Process(disk)
+    process.write(process.open("/f", os.O_WRONLY | os.O_CREAT), bytes(range(16)))
+    chosen = StateSpace(disk.unsynced()).representative()
+    assert {kept for each in chosen for _, kept in each.torn} == {1, 5, 8, 15}
+
+
 def test_many_pieces_are_lost_by_whole_calls() -> None:
     disk = Disk(Image.empty(), MODELS["posix"])
     process = Process(disk)
