@@ -9,7 +9,7 @@ from posixpath import join
 from system.ports import FileKind, Host
 from system.recording.executions.execution import Execution
 from system.recording.executions.log_record_list import MOST_BYTES
-from system.recording.records.errors import RecordCorruptedError
+from system.recording.records.errors import ForeignRecordFile, RecordCorruptedError
 from system.recording.stores.file_store import FileExecutionStore, is_settled
 from system.recording.wal.checkpoint import CHECKPOINT
 from system.recording.wal.format import DIRECTORY
@@ -37,7 +37,8 @@ def resume_recording(
 
     The executions of the log wait for a checkpoint, except those whose record a log cannot
     change, and those with an id in ``running``, which stay open. Damaged ones are reported, and so
-    are damaged files of their records, which are put aside. Raises ``StorageError`` or ``OSError``.
+    are files in the place of their records that are damaged, or have another execution; these are
+    put aside. Raises ``StorageError`` or ``OSError``.
     """
     executions, files = log.executions.all(), FileExecutionStore(host, join(root, RECORDS))
     # A settled record needs none of the entries whose barrier has failed.
@@ -67,16 +68,19 @@ def resume_recording(
 
 
 def _is_settled(store: FileExecutionStore, execution: Execution, findings: list[str]) -> bool:
-    """Return whether the record is settled; put damaged files aside, and add them to the report."""
+    """Return whether the record is settled; put wrong files aside, and add them to the report."""
     while True:
         try:
             return is_settled(store, execution)
         except RecordCorruptedError:
-            aside = store.put_file_aside(execution.execution_id)
-            findings.append(
-                f"{aside}: this damaged record was put aside and is made again from the log; if it"
-                " was invalidated, it must be invalidated again"
-            )
+            wrong = "damaged record"
+        except ForeignRecordFile:
+            wrong = "record of another execution"
+        aside = store.put_file_aside(execution.execution_id)
+        findings.append(
+            f"{aside}: this {wrong} was put aside, and that of {execution.execution_id} is made"
+            " again from the log; if it was invalidated, it must be invalidated again"
+        )
 
 
 async def open_recording(

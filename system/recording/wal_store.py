@@ -24,7 +24,7 @@ class WalExecutionStore:
         self._clock = clock
 
     def save(self, record: ExecutionRecord) -> str:
-        self._check_not_being_written(record.execution_id)
+        self._check_not_changing(record.execution_id)
         path = self._recording.files.save(record)
         self._recording.forget(record.execution_id)
         return path
@@ -60,14 +60,14 @@ class WalExecutionStore:
         return self._recording.files.hash_of(execution_id)
 
     def invalidate(self, execution_id: str, reason: str, by: str) -> ExecutionRecord:
-        check_not_running(execution_id, is_running=self.is_running(execution_id))
-        self._check_not_being_written(execution_id)
+        self._check_not_changing(execution_id)
         record = invalidated(self.load(execution_id), reason, by, self._clock)
         # An earlier call may have changed the file and failed before it was durable.
         self.save(record)
         return record
 
-    def _check_not_being_written(self, execution_id: str) -> None:
+    def _check_not_changing(self, execution_id: str) -> None:
+        check_not_running(execution_id, is_running=self.is_running(execution_id))
         if execution_id in self._recording.being_written:
             raise RecorderError(
                 f"Cannot change {execution_id}: a checkpoint is writing it; repeat the call"

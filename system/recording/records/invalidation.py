@@ -40,6 +40,9 @@ def is_text(value: object) -> bool:
 
 
 def check_not_running(execution_id: str, *, is_running: bool) -> None:
-    """Raise ``RecorderError`` for an execution that is still running."""
+    """Raise ``RecorderError`` for an execution that is still running.
+
+    Its record would be in a file of its own, and hide what is recorded after it.
+    """
     if is_running:
-        raise RecorderError(f"Cannot invalidate {execution_id}: it is running; finalize it first")
+        raise RecorderError(f"Cannot change {execution_id}: it is running; finalize it first")

@@ -22,10 +22,17 @@ from system.recording.records.event import ExecutionEvent
 from system.recording.records.execution_id import is_execution_id
 from system.recording.records.invalidation import invalidated
 from system.recording.records.record import ExecutionRecord
+from system.recording.stores.gzip_data import compressed, is_expandable
 from system.recording.stores.pack import Packable
 from system.recording.stores.pack_folder import PackFolder
 from system.recording.stores.pack_stream import PackStream
-from system.recording.stores.record_file import COMPRESSED, SUFFIX, decode_record, encode_record
+from system.recording.stores.record_file import (
+    COMPRESSED,
+    SUFFIX,
+    check_owner,
+    decode_record,
+    encode_record,
+)
 from system.recording.stores.record_stream import RecordStream, compressed_pieces, file_pieces
 from system.storage.atomic_file import read_whole, replace_by_pieces
 from system.storage.durable_directory import make_durable_directory
@@ -73,10 +80,11 @@ class FileExecutionStore:
                 self._make_scratch()
             self._is_durable = True
         files, path = self._host.files, self._path(record.execution_id)
+        data = encode_record(record)
         # If there is an uncompressed file, it takes precedence and stays the only one.
-        compressed = self._compressed and files.kind(path) is None
-        path += COMPRESSED if compressed else ""
-        content = chunks([encode_record(record, compressed=compressed)])
+        if self._compressed and is_expandable(data) and files.kind(path) is None:
+            path, data = path + COMPRESSED, compressed(data)
+        content = chunks([data])
         with raising_storage_full(path):
             replace_by_pieces(files, path, content, self._host.ids, self._scratch)
         self._note(record)
@@ -125,14 +133,13 @@ class FileExecutionStore:
             raise RecordNotFoundError(self.base_path, execution_id)
         files, path = self._host.files, self._own_file(execution_id)
         if path is not None:
-            compressed = path.endswith(COMPRESSED)
-            record = decode_record(read_whole(files, path), path, compressed=compressed)
+            data = read_whole(files, path)
+            record = decode_record(data, path, compressed=path.endswith(COMPRESSED))
         elif (member := self.packs.find(execution_id)) is not None:
             path, record = member.name, member.record(files)
         else:
             raise RecordNotFoundError(self._path(execution_id), execution_id)
-        if record.execution_id != execution_id:
-            raise ForeignRecordFile(path, f"it is the record of {record.execution_id}")
+        check_owner(record.execution_id, execution_id, path)
         self._note(record)
         return record
 
@@ -148,10 +155,11 @@ class FileExecutionStore:
         return None
 
     def has_own_file(self, execution_id: str) -> bool:
-        """Return whether a regular file has the name of the record."""
-        plain = self._path(execution_id)
-        kinds = (self._host.files.kind(path) for path in (plain, plain + COMPRESSED))
-        return FileKind.FILE in kinds
+        """Return whether the record has a regular file of its own, damaged or not."""
+        try:
+            return self._own_file(execution_id) is not None
+        except ForeignRecordFile:
+            return False
 
     def stream_events(self, execution_id: str) -> Iterator[ExecutionEvent]:
         """Yield the events of a long record, one at a time in memory.
@@ -172,7 +180,7 @@ class FileExecutionStore:
             pieces = partial(file_pieces, files, path)
             if path.endswith(COMPRESSED):
                 pieces = partial(compressed_pieces, pieces, path)
-            return RecordStream(pieces, path)
+            return RecordStream(pieces, path, execution_id)
         member = self.packs.find(execution_id)
         if member is None:
             raise RecordNotFoundError(self._path(execution_id), execution_id)
@@ -248,20 +256,21 @@ def is_settled(store: FileExecutionStore, execution: Execution) -> bool:
     These are a record with a response and an invalidated one, which recovery never replaces
     (planted bug I19), and one that has all events of an unfinished execution: a power cut may
     have brought back an old snapshot, whose removal has no barrier. Raises ``RecordCorruptedError``
-    if the record's own file is damaged, because it may have been invalidated, and ``OSError``.
+    if the record's own file is damaged, because it may have been invalidated, ``ForeignRecordFile``
+    if it has another execution, and ``OSError``.
     """
     try:
         record = store.load(execution.execution_id)
     except RecordNotFoundError:
         return False
-    except RecordCorruptedError:
+    except NewerFormat:
+        # A file is left unchanged. A pack that cannot be read shows nothing.
+        return store.has_own_file(execution.execution_id)
+    except (RecordCorruptedError, ForeignRecordFile):
+        # A directory in the place of the file shows nothing, nor does a damaged pack.
         if store.has_own_file(execution.execution_id):
             raise
         return False
-    except StorageError:
-        # A file of a newer version, or of another execution, is left unchanged. A directory, and a
-        # pack that cannot be read, show nothing.
-        return store.has_own_file(execution.execution_id)
     if record.frozen_response is not None or record.header.invalidation is not None:
         return True
     return not execution.is_finished and len(record.events) >= execution.event_count

@@ -25,6 +25,11 @@ def compressed(data: bytes) -> bytes:
     return compress(data, Z_BEST_SPEED, _GZIP)
 
 
+def is_expandable(content: bytes) -> bool:
+    """Return whether ``expand`` returns this content, and does not refuse it as too long."""
+    return len(content) <= LARGEST_BYTES
+
+
 def compressed_pieces(content: Iterable[bytes]) -> Iterator[bytes]:
     """Yield content as gzip in pieces, as ``compressed``."""
     compressor = compressobj(Z_BEST_SPEED, wbits=_GZIP)

@@ -27,6 +27,7 @@ class InMemoryExecutionStore:
     # -- the store -----------------------------------------------------------------------
 
     def save(self, record: ExecutionRecord) -> str:
+        check_not_running(record.execution_id, is_running=self.is_running(record.execution_id))
         self._records[record.execution_id] = record
         return PLACE
 

@@ -35,7 +35,6 @@ from system.recording.stores.gzip_data import (
     MEMBER_START,
     compressed,
     compressed_pieces,
-    expand,
     expand_first,
     expanded,
 )
@@ -120,9 +119,10 @@ class Member(NamedTuple):
 
     def lines(self, files: FileSystem) -> bytes:
         """Return all lines; raises as ``record``."""
-        data = b"".join(self._stored(files))
+        data = self.stored(files)
+        # With this digest it is what was written, of any length.
         self._verify((data,))
-        return expand(data, self.name)
+        return b"".join(expanded((data,), self.name))
 
     def pieces(self, files: FileSystem) -> Iterator[bytes]:
         """Yield the lines in pieces, after all of them were verified; raises as ``record``."""

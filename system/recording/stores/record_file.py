@@ -12,7 +12,7 @@ from typing import Final, NoReturn, cast
 from system.errors import NewerFormat
 from system.ports import Json, JsonObject
 from system.recording.records.envelope_hash import hash_text
-from system.recording.records.errors import RecordCorruptedError
+from system.recording.records.errors import ForeignRecordFile, RecordCorruptedError
 from system.recording.records.record import VERSION, ExecutionRecord
 from system.recording.records.record_members import from_dict
 from system.recording.records.structure import find_problems
@@ -25,10 +25,9 @@ _DEEPEST_RECORD: Final = DEEPEST + 3
 """The levels of nesting of a record: three above the deepest payload."""
 
 
-def encode_record(record: ExecutionRecord, *, compressed: bool = False) -> bytes:
+def encode_record(record: ExecutionRecord) -> bytes:
     """Return the content of the file of a record."""
-    content = record.indented()
-    return gzip_data.compressed(content) if compressed else content
+    return record.indented()
 
 
 def decode_record(data: bytes, path: str, *, compressed: bool = False) -> ExecutionRecord:
@@ -41,23 +40,39 @@ def decode_record(data: bytes, path: str, *, compressed: bool = False) -> Execut
     try:
         if type(version) is int and version > VERSION and _has_its_hash(members):
             # Without the hash, it is damage.
-            raise NewerFormat(path, f"it has format v={version}, known is v={VERSION}")
+            check_version(version, path)
+        written = canonical(members, _DEEPEST_RECORD)
         record = from_dict(members)
         problems = find_problems(record)
     except (ValueError, RecursionError) as bad:
         raise RecordCorruptedError(path, [str(bad)]) from bad
     if not record.header.is_foreign:
-        problems = (*problems, *_unread(members, record))
+        problems = (*problems, *_unread(members, written, record))
     if problems:
         raise RecordCorruptedError(path, problems, record)
     return record
 
 
-def _unread(members: JsonObject, record: ExecutionRecord) -> Iterator[str]:
-    """Yield a problem if a file has members that its record, and so its hash, does not have."""
+def check_version(version: int, path: str) -> None:
+    """Raise ``NewerFormat`` for a later version of the format."""
+    if version > VERSION:
+        raise NewerFormat(path, f"it has format v={version}, known is v={VERSION}")
+
+
+def check_owner(owner: str, execution_id: str, path: str) -> None:
+    """Raise ``ForeignRecordFile`` for a record whose execution is not the one of its path."""
+    if owner != execution_id:
+        raise ForeignRecordFile(path, f"it is the record of {owner}")
+
+
+def _unread(members: JsonObject, written: bytes, record: ExecutionRecord) -> Iterator[str]:
+    """Yield a problem if a file has members that its record, and so its hash, does not have.
+
+    ``written`` is the canonical form of the members.
+    """
     if members.get("routerDecision") != record.router_decision:
         yield "routerDecision is not the payload of the last ROUTER_DECISION"
-    elif canonical(members, _DEEPEST_RECORD) != record.encoded():
+    elif written != record.encoded():
         yield "it has members that its recordHash does not cover"
 
 

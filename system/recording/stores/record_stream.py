@@ -8,6 +8,7 @@ line, in constant memory. A record of another form cannot be read in pieces.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from typing import Final
@@ -17,6 +18,7 @@ from system.recording.records.errors import RecordCorruptedError
 from system.recording.records.event import ExecutionEvent
 from system.recording.records.record_members import event_from_dict
 from system.recording.stores.gzip_data import expanded
+from system.recording.stores.record_file import check_owner, check_version
 from system.storage.codec import canonical
 
 PIECE_BYTES: Final = 1 << 20
@@ -26,20 +28,22 @@ LONGEST_NAME: Final = 256
 Pieces = Callable[[], Iterator[bytes]]
 _RESPONSE: Final = b'  "finalResponse": '
 _HEADER: Final = b'  "header": '
+_VERSION: Final = re.compile(rb'  "v": (\d+)')
 _EVENT: Final = b"    {"
 _LAST_EVENT: Final = b"}],"
 
 
 class RecordStream:
-    """A record of which ``pieces`` yields the content; ``name`` is for errors.
+    """The record of an execution, of which ``pieces`` yields the content; ``name`` is for errors.
 
     Each call verifies ``recordHash`` before it yields anything, so it reads the content twice.
-    Raises ``RecordCorruptedError``, and as ``pieces``.
+    Raises ``RecordCorruptedError``, ``NewerFormat`` or ``ForeignRecordFile``, and as ``pieces``.
     """
 
-    def __init__(self, pieces: Pieces, name: str) -> None:
+    def __init__(self, pieces: Pieces, name: str, execution_id: str) -> None:
         self._pieces = pieces
         self._name = name
+        self._execution_id = execution_id
 
     def events(self) -> Iterator[ExecutionEvent]:
         """Yield the events; one of them is in memory at a time."""
@@ -69,26 +73,30 @@ class RecordStream:
 
     def _verify(self) -> None:
         digest, header, is_header = sha256(), list[bytes](), False
-        expected = ""
+        expected, execution_id, version = "", "", 0
         for starts_line, piece in _parts(self._pieces()):
             if starts_line and is_header:
-                bare, expected = self._bare_header(b"".join(header))
+                bare, expected, execution_id = self._bare_header(b"".join(header))
                 digest.update(bare)
             if starts_line:
                 is_header = piece.startswith(_HEADER)
+                if (found := _VERSION.match(piece)) is not None:
+                    version = int(found[1])
             if is_header:
                 header.append(piece)
             else:
                 digest.update(_without_indent(piece) if starts_line else piece)
         if expected != f"sha256:{digest.hexdigest()}":
             raise RecordCorruptedError(self._name, ["its lines do not have its recordHash"])
+        check_version(version, self._name)
+        check_owner(execution_id, self._execution_id, self._name)
 
-    def _bare_header(self, line: bytes) -> tuple[bytes, str]:
-        """Return the canonical header without the hash of the record, and that hash."""
+    def _bare_header(self, line: bytes) -> tuple[bytes, str, str]:
+        """Return the canonical header without the hash of the record, that hash, and the id."""
         try:
             members = json.loads(line.removeprefix(_HEADER).removesuffix(b","))
-            expected = str(members.pop("recordHash"))
-            return b'"header":%s,' % canonical(members), expected
+            expected, execution_id = str(members.pop("recordHash")), str(members["executionId"])
+            return b'"header":%s,' % canonical(members), expected, execution_id
         except (ValueError, KeyError, AttributeError) as bad:
             raise RecordCorruptedError(self._name, [f"its header cannot be read: {bad}"]) from bad
 

@@ -30,7 +30,10 @@ class ExecutionStore(RecordReader, Protocol):
     """Keeps records by execution id."""
 
     def save(self, record: ExecutionRecord) -> str:
-        """Keep a record durably, whole or not at all; return its path."""
+        """Keep a record durably, whole or not at all; return its path.
+
+        Raises ``RecorderError`` while the execution is running.
+        """
         ...
 
     def find_by_hash(self, envelope_hash: str) -> list[str]:

@@ -7,7 +7,7 @@ import errno
 import pytest
 
 from system.recording.offline_store import OfflineRecords
-from system.recording.records.errors import RecordCorruptedError
+from system.recording.records.errors import ForeignRecordFile, RecordCorruptedError
 from system.recording.records.record import ExecutionRecord
 from system.recording.stores.file_store import FileExecutionStore
 from tests.unit.recording.executions import run
@@ -65,6 +65,39 @@ def test_a_sound_file_behind_it_is_used(bench: Bench) -> None:
 
         assert bench.store.load(record.execution_id) == invalidated
         assert len(bench.log.report.findings) == 1
+
+    run(work())
+
+
+def test_a_record_of_another_execution_in_its_place_is_put_aside(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        record, other = await bench.finished(), await bench.finished()
+        path = f"records/{record.execution_id}.json"
+        (bench.root / bench.store.save(other)).rename(bench.root / path)
+        with pytest.raises(ForeignRecordFile):
+            OfflineRecords(bench.host).load(record.execution_id)
+
+        await bench.open()
+
+        assert bench.store.load(record.execution_id) == record
+        (finding,) = bench.log.report.findings
+        assert finding.startswith(f"{path}.quarantine.1: this record of another execution was put")
+
+    run(work())
+
+
+def test_a_file_behind_a_directory_keeps_no_record_from_being_written(bench: Bench) -> None:
+    async def work() -> None:
+        record = await invalidated_and_damaged(bench)
+        path = bench.root / "records" / f"{record.execution_id}.json"
+        path.rename(path.with_suffix(".json.gz"))
+        path.mkdir()
+        await bench.open()
+        path.rmdir()
+        path.with_suffix(".json.gz").unlink()
+        await bench.open()
+        assert bench.store.load(record.execution_id) == record
 
     run(work())
 

@@ -54,6 +54,15 @@ def test_a_compressed_record_is_served_like_any_other(bench: Bench) -> None:
     assert is_settled(store, execution(ID))
 
 
+def test_a_record_that_is_too_long_to_be_expanded_is_not_compressed(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("system.recording.stores.gzip_data.LARGEST_BYTES", 100)
+    store = FileExecutionStore(bench.host, compressed=True)
+    assert store.save(finished()) == f"records/{ID}.json"
+    assert store.load(ID) == finished()
+
+
 def test_only_records_with_the_hash_are_found(bench: Bench) -> None:
     store = FileExecutionStore(bench.host)
     other = "exec-" + "1" * 16
@@ -93,7 +102,8 @@ def test_foreign_files_are_ignored_or_named(bench: Bench, tmp_path: Path) -> Non
         with pytest.raises(RecordNotFoundError):
             store.load(unknown)
     assert store.find_by_hash(finished().header.envelope_hash) == [ID]
-    assert is_settled(store, execution(other))
+    with pytest.raises(ForeignRecordFile, match=f"it is the record of {ID}"):
+        is_settled(store, execution(other))
     assert not is_settled(store, execution("exec-" + "3" * 16))
 
 

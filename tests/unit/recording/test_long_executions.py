@@ -258,3 +258,23 @@ def test_pieces_without_the_first_ones_are_a_torn_end(
         assert bench.store.load(execution_id).header.replayable_reason == "execution_incomplete"
 
     run(work())
+
+
+def test_an_execution_in_a_pack_may_be_longer_than_a_compressed_file(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("system.recording.stores.gzip_data.LARGEST_BYTES", 100)
+
+    async def work() -> None:
+        await bench.open()
+        finished = await bench.finished()
+        recorder, running = bench.started(2)
+        await recorder.barrier()
+        events = bench.store.load(running).events
+        await bench.recording.checkpoint()
+        assert bench.store.load(finished.execution_id) == finished
+        await bench.open()
+        assert bench.log.report.lost_nothing
+        assert bench.store.load(running).events == events
+
+    run(work())

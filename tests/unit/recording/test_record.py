@@ -28,6 +28,7 @@ from system.recording.records.structure import (
     find_problems,
     verify_event_sequence,
 )
+from system.recording.stores.gzip_data import compressed
 from system.recording.stores.record_file import decode_record, encode_record
 from system.storage.codec import canonical
 from tests.unit.recording.executions import FAILURE, RESPONSE, finished
@@ -55,11 +56,11 @@ def test_a_record_is_read_back_as_it_was_written(response: dict[str, Any]) -> No
 
 def test_a_compressed_record_is_gzip_and_read_back() -> None:
     record = finished()
-    data = encode_record(record, compressed=True)
+    data = compressed(encode_record(record))
     assert gzip.decompress(data) == encode_record(record)
     assert data[4:8] == bytes(4), "it has no time"
     assert decode_record(data, PATH, compressed=True) == record
-    assert encode_record(record, compressed=True) == data
+    assert compressed(encode_record(record)) == data
 
 
 def test_members_of_a_later_version_are_kept_and_covered_by_the_hash() -> None:
@@ -193,13 +194,21 @@ def test_a_file_that_is_no_record_is_corrupted(data: bytes, problem: str) -> Non
 
 
 def test_a_compressed_file_that_is_none_is_corrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = encode_record(finished(), compressed=True)
+    data = compressed(encode_record(finished()))
     for damaged in (b"", data[:-1], data + b"x", b"x" + data[1:]):
         with pytest.raises(RecordCorruptedError, match="gzip file"):
             decode_record(damaged, PATH, compressed=True)
     monkeypatch.setattr("system.recording.stores.gzip_data.LARGEST_BYTES", 100)
     with pytest.raises(RecordCorruptedError, match="more than 100 bytes"):
         decode_record(data, PATH, compressed=True)
+
+
+@pytest.mark.parametrize("name", ["replayableReason", "reExecutionOf"])
+def test_a_foreign_record_with_a_lone_surrogate_is_corrupted(name: str) -> None:
+    members = foreign(json.loads(encode_record(finished())))
+    members["header"] |= {"replayable": False, "replayableReason": "x", name: "\ud800"}
+    with pytest.raises(RecordCorruptedError, match="lone surrogate"):
+        decoded(members)
 
 
 def test_a_record_of_a_newer_version_is_named_as_such() -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from system.recording.records.errors import RecordCorruptedError
+from system.errors import NewerFormat
+from system.recording.records.errors import ForeignRecordFile, RecordCorruptedError
 from system.recording.records.frozen_json import FrozenJson
 from system.recording.records.record import ExecutionRecord
 from system.recording.stores.file_store import FileExecutionStore
@@ -68,6 +69,20 @@ def test_damage_is_found_before_the_first_piece(bench: Bench, tmp_path: Path) ->
     path.write_bytes(content.replace(b'  "header": {', b'  "header": {{'))
     with pytest.raises(RecordCorruptedError, match="its header cannot be read"):
         next(store.stream_events(ID))
+
+
+def test_a_record_that_load_refuses_is_not_read_in_pieces(bench: Bench, tmp_path: Path) -> None:
+    store = FileExecutionStore(bench.host)
+    path = tmp_path / store.save(finished())
+    other = "exec-" + "1" * 16
+    path.rename(tmp_path / "records" / f"{other}.json")
+    for stream in (store.stream_events(other), store.stream_response(other)):
+        with pytest.raises(ForeignRecordFile, match=f"it is the record of {ID}"):
+            next(stream)
+    store.save(replace(finished(), version=2).sealed())
+    for stream in (store.stream_events(ID), store.stream_response(ID)):
+        with pytest.raises(NewerFormat, match="v=2, known is v=1"):
+            next(stream)
 
 
 def test_many_events_need_little_memory(bench: Bench, tmp_path: Path) -> None:

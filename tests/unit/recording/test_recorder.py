@@ -334,6 +334,8 @@ def test_an_invalidated_record_stays_invalid() -> None:
     execution_id = recorder.start(ENVELOPE)
     with pytest.raises(RecorderError, match="it is running"):
         store.invalidate(execution_id, "wrong answer", "Ada")
+    with pytest.raises(RecorderError, match="it is running"):
+        store.save(store.load(execution_id))
     record_events(recorder)
     run(recorder.finalize(RESPONSE))
     before = store.hash_of(execution_id)

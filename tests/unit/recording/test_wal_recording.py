@@ -275,6 +275,20 @@ def test_an_invalidated_record_survives_a_redo(bench: Bench, crash: bool) -> Non
     run(work())
 
 
+def test_a_running_execution_is_not_saved_so_no_file_hides_its_response(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder, execution_id = bench.started(4)
+        unfinished = bench.store.load(execution_id)
+        with pytest.raises(RecorderError, match="it is running"):
+            bench.store.save(unfinished)
+        record = await recorder.finalize(RESPONSE)
+        await bench.recording.checkpoint()
+        assert bench.store.load(execution_id) == record
+
+    run(work())
+
+
 def test_an_execution_that_is_sampled_out_writes_nothing(bench: Bench) -> None:
     async def work() -> None:
         await bench.open()
