@@ -277,7 +277,7 @@ class TriggerStore:
             raise
         if trigger is not None and trigger.status is TriggerStatus.PENDING:
             return trigger
-        self._queue.remove(trigger_id)
+        transaction.after_commit(lambda: self._queue.remove(trigger_id))
         return None
 
     def _held(self, transaction: Transaction, claim: Claim) -> Trigger:

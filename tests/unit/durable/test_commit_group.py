@@ -96,6 +96,22 @@ def test_behind_a_full_disk_each_work_is_tried_by_itself(bench: Bench) -> None:
     assert [type(result) for result in results] == [bool, StorageFull, bool, bool]
 
 
+def test_a_full_disk_takes_no_trigger_out_of_the_queue(bench: Bench) -> None:
+    trigger_id, triggers = bench.emit(), bench.stores.triggers
+    bench.fail("write *state.db-wal ENOSPC")
+    results = loop(
+        bench,
+        together(
+            bench,
+            applying("a"),
+            lambda transaction: triggers.supersede(transaction, trigger_id),
+            lambda transaction: triggers.claim(transaction, trigger_id),
+        ),
+    )
+    assert [type(result) for result in results] == [StorageFull] * 3
+    assert (bench.due(), bench.row(trigger_id).status) == (trigger_id, "PENDING")
+
+
 def test_a_failed_barrier_stops_all_works_that_share_it(bench: Bench) -> None:
     bench.fail("fsync *state.db-wal #1 EIO:ext4")
     works = [applying(session_id) for session_id in SESSIONS]
