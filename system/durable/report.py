@@ -49,6 +49,8 @@ class ReportStore:
         self._numbers = count(1)
         self.kept: dict[str, Report] = {}
         self._waiting: dict[str, Report] = {}
+        # The last transaction in which a report was added.
+        self._adding: Transaction | None = None
 
     @property
     def has_waiting(self) -> bool:
@@ -67,7 +69,7 @@ class ReportStore:
     def add(
         self, transaction: Transaction, message_id: str, session_id: str | None, payload: JsonObject
     ) -> None:
-        """Add a report; remove the reports whose messages have arrived meanwhile.
+        """Add a report; the first one of a transaction removes those that have arrived meanwhile.
 
         If a report with this id exists, damaged or not, it stays unchanged.
         """
@@ -76,7 +78,9 @@ class ReportStore:
             is_there = REPORTS.read(transaction, message_id) is not None
         except RowDamaged:
             return
-        self.remove_arrived(transaction)
+        if transaction is not self._adding:
+            self._adding = transaction
+            self.remove_arrived(transaction)
         if not is_there:
             REPORTS.insert(transaction, report)
             transaction.after_commit(lambda: self._keep(report))

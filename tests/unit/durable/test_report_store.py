@@ -106,6 +106,27 @@ def test_a_report_is_removed_when_its_log_has_the_message(bench: Bench) -> None:
     assert (kept(bench), taken(bench)) == ([], [])
 
 
+def test_many_reports_of_one_transaction_look_at_the_earlier_ones_once(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(50):
+        dead(bench)
+        bench.emit(session="other")
+    arrived = set(bench.stores.reports.kept)
+    asked: list[str] = []
+
+    def has_message(session_id: str | None, message_id: str) -> bool:
+        del session_id
+        asked.append(message_id)
+        return message_id in arrived
+
+    monkeypatch.setattr(bench.sessions, "has_message", has_message)
+    bench.do(bench.stores.end_session, "other")
+
+    assert len(asked) == len(arrived) == 50
+    assert len(kept(bench)) == len(bench.stores.reports.kept) == 50
+
+
 def test_a_report_of_a_transaction_that_is_refused_is_not_there(bench: Bench) -> None:
     trigger_id = bench.emit()
     claim = bench.claim(trigger_id)
