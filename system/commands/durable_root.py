@@ -66,10 +66,16 @@ def durable_root(root: str) -> Iterator[DurableRoot]:
 
 
 def shown_time(seconds: float | None) -> str:
-    """Return a time as ISO 8601 in UTC, to the second; ``-`` for None."""
+    """Return a time as ISO 8601 in UTC, to the second; ``-`` for None.
+
+    A time outside of the years 1 to 9999 is shown as seconds since 1970.
+    """
     if seconds is None:
         return "-"
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except ValueError:
+        return f"{seconds:.0f}"
 
 
 def damaged_rows(transaction: Transaction, stores: Stores) -> list[str]:

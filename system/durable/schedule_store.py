@@ -41,6 +41,7 @@ from system.durable.trigger import (
     TriggerStatus,
 )
 from system.ports import Ids, Zones
+from system.storage.codec import canonical
 
 LATE_S: Final = 120
 """The seconds of lateness beyond which an occurrence counts as missed."""
@@ -276,6 +277,8 @@ def _schedule(spec: ScheduleSpec, schedule_id: str, now: float) -> Schedule:
         raise BadSchedule(str(bad)) from None
     if type(spec.spec) is not str or type(spec.zone) is not str:
         raise BadSchedule(f"spec={spec.spec!r:.40} and zone={spec.zone!r:.40} are not both texts")
+    # ``datetime`` accepts any character between date and time, also a lone surrogate.
+    canonical([spec.spec, spec.zone])
     producer = ONE_TIME if kind is ScheduleKind.ONCE else RECURRING
     assert producer.routable
     return Schedule(

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from system.cli import cli
 from system.commands.offline import reporting
 from system.durable.activity import Intent, Refused, Unknown
+from system.durable.emitter import LATEST
 from system.durable.open_state import open_state
 from system.durable.schedule import ScheduleSpec
 from system.durable.state import STATE, Transaction
@@ -80,6 +81,14 @@ def test_triggers_are_listed_by_their_time(root: RealRoot) -> None:
         ["early", "IMMEDIATE", "PENDING", "2001-09-09T01:46:40Z", "s", "0", "greet"],
         ["late", "IMMEDIATE", "PENDING", "2033-05-18T03:33:20Z", "s", "0", "greet"],
     ]
+
+
+def test_a_time_that_no_calendar_has_is_listed_as_seconds(root: RealRoot) -> None:
+    emit(root, "early", -1e11)
+    emit(root, "late", LATEST)
+    assert [(cells[0], cells[3]) for cells in root.lines("triggers", "list")] == [
+        ("early", "-100000000000"), ("late", "253402300800"),
+    ]  # fmt: skip
 
 
 def test_a_trigger_is_shown_as_json(root: RealRoot) -> None:

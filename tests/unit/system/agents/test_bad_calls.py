@@ -139,6 +139,7 @@ def test_what_is_no_text_where_a_text_belongs_is_refused_by_name(room: Room) -> 
         ("remind_me", {"delay_ns": 1, "payload": nested(97)}),
         ("remind_me", {"delay_ns": 10**400, "payload": 1}),
         ("remind_me", {"delay_ns": 10**4299, "payload": 1}),
+        ("schedule", {"kind": "once", "spec": "2026-01-01\ud80010:00:00"}),
     ],
 )
 def test_what_no_line_can_hold_is_refused_by_the_tool_and_the_turn_goes_on(
