@@ -57,7 +57,8 @@ class ActivityCalls:
         """Record the decision of the person ``by`` about an UNCERTAIN or FAILED activity.
 
         Returns its row. After ``AGAIN`` it is performed again, while the caller continues.
-        Raises ``AlreadyDecided``, ``UnknownActivity``, ``NotPlainJson`` or ``RowDamaged``.
+        Raises ``BadActivity``, ``AlreadyDecided``, ``UnknownActivity``, ``NotPlainJson`` or
+        ``RowDamaged``.
         """
         orchestrator = self._orchestrator()
         stores = orchestrator.durable.stores
@@ -67,7 +68,7 @@ class ActivityCalls:
         activity = await orchestrator.durable.run(
             lambda transaction: resolve(transaction, key, decision, by, provider_ref)
         )
-        if decision is Decision.AGAIN:
+        if activity.status is ActivityStatus.INTENT:
             orchestrator.activities.begin([key])
         return activity
 

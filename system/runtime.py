@@ -30,7 +30,7 @@ from system.agents.history import OPERATOR
 from system.agents.message import USER, Message, MessageKind, check_payload
 from system.agents.multiplexer import Multiplexer
 from system.agents.orchestrator import SECOND_NS, Orchestrator
-from system.agents.root_creation import RootCreation, check_texts
+from system.agents.root_creation import RootCreation
 from system.agents.turn_recorder import RecordingOptions
 from system.agents.turns import Turns
 from system.agents.view import RuntimeView, view_of
@@ -55,6 +55,7 @@ from system.recovery.root_recovery import RootRecovery
 from system.router import Router
 from system.schedule_calls import ScheduleCalls
 from system.sessions.session_store import SessionStore
+from system.storage.codec import check_texts
 from system.storage.framing import Framing
 from system.trigger_calls import TriggerCalls
 

@@ -14,9 +14,10 @@ from system.agents.orchestrator import Orchestrator
 from system.agents.tools import LONGEST_NAME
 from system.agents.tree import Node
 from system.durable.ended import ended_request
-from system.errors import BadName, MayBeThere, NotPlainJson, StorageFull
+from system.errors import BadName, MayBeThere, StorageFull
 from system.ports import Conversation, JsonObject, Opening, ProviderError
 from system.sessions.session import SessionState
+from system.storage.codec import check_texts
 
 
 class RootCreation:
@@ -129,13 +130,3 @@ class RootCreation:
 
 def _is_name(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= LONGEST_NAME and value != USER
-
-
-def check_texts(**values: object) -> None:
-    """Raise ``NotPlainJson``, with the name of the argument, for a value that is not a str.
-
-    Callers may have no type checker, and a log would return another value as text.
-    """
-    for place, value in values.items():
-        if not isinstance(value, str):
-            raise NotPlainJson(place, f"{value!r:.200} is not a text")

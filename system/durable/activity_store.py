@@ -29,7 +29,7 @@ from system.durable.report import ReportStore
 from system.durable.state import Transaction
 from system.errors import NotPlainJson, PayloadTooLarge
 from system.ports import JsonObject, Performed, SideEffectClass
-from system.storage.codec import DEEPEST, canonical
+from system.storage.codec import DEEPEST, canonical, check_texts
 
 MOST_ARGUMENT_BYTES: Final = 1 << 20
 DEEPEST_RESULT: Final = DEEPEST - 6
@@ -62,6 +62,8 @@ class ActivityStore:
             raise BadActivity(f"action={action.name!r} is {action.side_effect} and needs no row")
         if type(intent.key) is not str or not _KEY.fullmatch(intent.key):
             raise BadActivity(f"key={intent.key!r:.200} is not a key of visible ASCII characters")
+        if intent.task_id is not None:
+            check_texts(task_id=intent.task_id)
         encoded = canonical(intent.arguments)
         if len(encoded) > MOST_ARGUMENT_BYTES:
             raise BadActivity(
@@ -149,8 +151,16 @@ class ActivityStore:
     ) -> Activity:  # fmt: skip
         """Record the decision of the person ``by`` about an UNCERTAIN or FAILED activity.
 
-        Raises ``AlreadyDecided``, ``UnknownActivity``, ``NotPlainJson`` or ``RowDamaged``.
+        Raises ``BadActivity``, ``AlreadyDecided``, ``UnknownActivity``, ``NotPlainJson`` or
+        ``RowDamaged``.
         """
+        try:
+            decision = Decision(decision)
+        except ValueError as bad:
+            raise BadActivity(str(bad)) from None
+        check_texts(by=by)
+        if provider_ref is not None:
+            check_texts(provider_ref=provider_ref)
         canonical([by, provider_ref])
         activity = self.read(transaction, key)
         is_asked = activity.status in (ActivityStatus.UNCERTAIN, ActivityStatus.FAILED)
@@ -172,7 +182,7 @@ class ActivityStore:
             case _:
                 assert_never(decision)
         self._update(transaction, decided)
-        if decision is not Decision.AGAIN:
+        if decided.status is not ActivityStatus.INTENT:
             self._report(transaction, decided, f"{key}.decided")
         return decided
 

@@ -205,7 +205,8 @@ class StaleCheckpoint(RuntimeRefused):
 class BadActivity(RuntimeRefused):
     """An activity cannot be recorded as it is described.
 
-    Cause: a malformed key, arguments that are too large, or an action that is not IRREVERSIBLE.
+    Cause: a malformed key, arguments that are too large, an action that is not IRREVERSIBLE, or
+    a decision that does not exist.
     Cure: see the section on activities in ``docs/durable.md``.
     """
 

@@ -84,6 +84,16 @@ def canonical_text(text: str) -> bytes:
     return encoder.encode_basestring_ascii(text).encode("ascii")
 
 
+def check_texts(**values: object) -> None:
+    """Raise ``NotPlainJson``, with the name of the argument, for a value that is not a str.
+
+    Callers may have no type checker, and a log or a column would return another value as text.
+    """
+    for place, value in values.items():
+        if not isinstance(value, str):
+            raise NotPlainJson(place, f"{value!r:.200} is not a text")
+
+
 def _refusal(value: object, levels: int) -> tuple[str, str] | None:
     """Return the place and the reason of the first part that is not plain JSON data, or None.
 

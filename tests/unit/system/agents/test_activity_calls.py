@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
 from system.durable.activity import Decision
@@ -12,7 +14,7 @@ from system.durable.errors import (
     UnknownActivity,
     UnknownTrigger,
 )
-from system.errors import Closed
+from system.errors import Closed, NotPlainJson
 from system.ports import JsonObject, Performed
 from tests.unit.system.agents.acting import opened, outcome, perform
 from tests.unit.system.agents.room import SECOND_NS
@@ -92,6 +94,27 @@ def test_a_caller_is_refused_what_needs_no_row() -> None:
         room.run(room.runtime.activities.perform("activity:t:1", "read", {}))
     with pytest.raises(BadActivity, match="not registered"):
         room.run(room.runtime.activities.perform("activity:t:1", "fly", {}))
+
+
+def test_a_value_of_a_wrong_type_is_refused_and_damages_no_row() -> None:
+    room, _ = opened(OSError("reset"), Performed(None, None))
+    calls = cast("Any", room.runtime.activities)
+    with pytest.raises(NotPlainJson, match="task_id: 5 is not a text"):
+        room.run(calls.perform("activity:t:1", "mail", {}, task_id=5))
+    row = room.run(calls.perform("activity:t:1", "mail", {}))
+    for error, decision, by, reference in (
+        (NotPlainJson, Decision.PERFORMED, 5, None), (NotPlainJson, Decision.PERFORMED, None, None),
+        (NotPlainJson, Decision.PERFORMED, "Bob", 5), (BadActivity, "maybe", "Bob", None),
+    ):  # fmt: skip
+        with pytest.raises(error):
+            room.run(calls.resolve(row.idem_key, decision, by, reference))
+        assert room.run(calls.undecided()) == [row]
+
+    room.run(calls.resolve(row.idem_key, "again", "Bob"))
+    room.settle()
+
+    assert len(room.effects.calls) == 2
+    assert room.run(calls.perform("activity:t:1", "mail", {})).status == "DONE"
 
 
 def test_a_caller_sees_what_a_person_has_to_decide() -> None:
