@@ -106,7 +106,7 @@ def test_a_report_is_removed_when_its_log_has_the_message(bench: Bench) -> None:
     assert (kept(bench), taken(bench)) == ([], [])
 
 
-def test_many_reports_of_one_transaction_look_at_the_earlier_ones_once(
+def test_many_reports_of_one_transaction_read_the_earlier_ones_once(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(50):
