@@ -49,14 +49,18 @@ def _is_consistent(layer: Layer, state: Progress) -> bool:
     )
 
 
+def _ways(choices: SeededChoices, layer: Layer, before: Progress) -> list[tuple[Progress]]:
+    """Return some ways to decide further pieces."""
+    return [(_decided(choices, layer, before, choices.integer("times", 1, 3)),) for _ in range(4)]
+
+
 def _all_combine(seed: int, model: PersistenceModel) -> bool:
     choices = SeededChoices(seed)
     layer = _layer(choices, model)
     if not layer.micros:
         return True
     before = _decided(choices, layer, undecided(layer), 1)
-    ways = [(_decided(choices, layer, before, choices.integer("times", 1, 3)),) for _ in range(4)]
-    for states, found in factors_of([layer], (before,), ways):
+    for states, found in factors_of([layer], (before,), _ways(choices, layer, before)):
         if found is None:
             continue
         (state,) = states
@@ -77,3 +81,18 @@ def test_ways_of_a_factor_combine_with_other_decisions(model: PersistenceModel) 
 def test_pieces_that_depend_on_a_factor_belong_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(factor, "_settled", lambda *_: -1)
     assert not any(_all_combine(seed, MODELS["btrfs"]) for seed in _NEEDS_DEPENDENTS)
+
+
+def test_every_way_is_in_one_group() -> None:
+    for seed in range(SEEDS):
+        choices = SeededChoices(seed)
+        layer = _layer(choices, MODELS["btrfs"])
+        if not layer.micros:
+            continue
+        before = undecided(layer)
+        ways = _ways(choices, layer, before)
+        grouped: list[tuple[Progress, ...]] = []
+        for states, found in factors_of([layer], (before,), ways):
+            grouped += [states] if found is None else found.ways
+        assert len(grouped) == len(ways)
+        assert all(way in grouped for way in ways)
