@@ -11,7 +11,7 @@ import click
 
 from system.commands.recorded_turns import log_of_lost_recording
 from system.durable.errors import RowDamaged
-from system.errors import NotARoot, RuntimeRefused, StorageError
+from system.errors import NotARoot, NotPlainJson, RuntimeRefused, StorageError
 from system.host import reading_host
 from system.ports import Host, Json
 from system.recording.offline_store import OfflineRecords
@@ -70,6 +70,8 @@ def reporting(root: str) -> Iterator[None]:
         leave(USAGE, f"--root {root}: {unknown}")
     except (RuntimeRefused, StorageError, RecorderError) as refused:
         leave(USAGE, f"--root {root}: {refused}")
+    except (NotPlainJson, UnicodeEncodeError) as odd:
+        leave(USAGE, f"a text is not UTF-8 ({odd.reason}); give arguments in UTF-8")
     except BrokenPipeError:
         raise  # the reader of the output has ended; the group ends the command
     except OSError as error:

@@ -52,7 +52,7 @@ def resume_recording(
     appended = WriteAheadLog(host, root, log.last, log.number, segments, segment_bytes)
     recording = WalRecording(
         host, appended, root, most_bytes,
-        FoundPacks(log.snapshots, log.pack, log.newest_records, log.is_checkpoint_wrong),
+        FoundPacks(log.snapshots, log.pack, log.is_checkpoint_wrong),
     )  # fmt: skip
     # None of them is in a pack up to the checkpoint.
     newer = FileExecutionStore(host, join(root, RECORDS), above=log.checkpoint.pack)
@@ -105,9 +105,6 @@ async def open_recording(
     put_bad_bytes_aside(host.files, host.ids, log)
     make_log_durable(host.files, log, root)
     recording = resume_recording(host, log, root, segment_bytes, most_bytes=most_bytes)
-    if not recording.waiting:
-        # An earlier recovery may have failed between writing a record and syncing its name.
-        recording.files.settle()
     if not log.is_settled:
         await recording.checkpoint()
     return recording, log

@@ -17,6 +17,7 @@ from system.recording.records.envelope_hash import FrozenEnvelope
 from system.recording.records.errors import RecorderError
 from system.recording.records.event import EventType
 from system.recording.records.execution_id import is_sampled, new_execution_id
+from system.recording.records.invalidation import is_text
 from system.recording.records.record import ExecutionRecord
 from system.recording.stores.memory_store import InMemoryExecutionStore
 
@@ -169,6 +170,8 @@ class Recorder:
     ) -> str:
         if self._execution is not None or self.is_sampled_out:
             raise RecorderError("Cannot start twice; make a recorder for each execution")
+        if not (re_execution_of is None or is_text(re_execution_of)):
+            raise RecorderError(f"Cannot repeat {re_execution_of!r:.100}; give the id as a text")
         frozen = FrozenEnvelope.of(envelope)
         execution_id = new_execution_id(self._ids, self._backend.has)
         if self._sample_rate < 1.0 and not is_sampled(execution_id, self._sample_rate):

@@ -56,8 +56,6 @@ async def complete_records(recovery: RootRecovery) -> None:
     recovery.interrupted = [each.record() for each in waiting if not each.is_finished]
     orchestrator.recording = recording
     try:
-        if not waiting:
-            await recovery.host.workers.run(recording.files.settle)
         if waiting or not log.is_settled:
             await recording.checkpoint()
     except (OSError, StorageError) as error:

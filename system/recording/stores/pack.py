@@ -42,7 +42,7 @@ from system.recording.stores.readable_part import readable_part
 from system.storage.atomic_file import read_whole
 from system.storage.transfer import read_all
 
-NAME: Final = re.compile(r"(\d{8})\.pack")
+NAME: Final = re.compile(r"([0-9]{8}|[1-9][0-9]{8,})\.pack")
 MAGIC: Final = b"SYREC"
 VERSION: Final = 1
 PIECE_BYTES: Final = 1 << 16
@@ -56,7 +56,7 @@ _HASH: Final = re.compile("sha256:([0-9a-f]{16})")
 
 
 def pack_name(number: int) -> str:
-    """Return the name of a pack, from 1."""
+    """Return the name of a pack, from 1; a number has at least eight digits."""
     return f"{number:08d}.pack"
 
 

@@ -50,6 +50,10 @@ class PackFolder:
         numbers = (int(found[1]) for found in matches if found is not None)
         return sorted(number for number in numbers if number > self._above)
 
+    def has(self, number: int) -> bool:
+        """Return whether the pack is a regular file; raises ``OSError``."""
+        return self._files.kind(self._path(number)) is FileKind.FILE
+
     def write(self, number: int, executions: Iterable[Packable], ids: Ids, scratch: str) -> None:
         """Write a pack; its name is durable after a sync of the directory.
 
@@ -116,7 +120,7 @@ class PackFolder:
         return numbers
 
     def _read(self, number: int, path: str) -> None:
-        if self._files.kind(path) is not FileKind.FILE:
+        if not self.has(number):
             self._unreadable.append(ForeignRecordFile(path, "it is not a regular file"))
             return
         try:

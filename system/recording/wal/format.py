@@ -23,7 +23,7 @@ LARGEST_PAYLOAD: Final = 16 << 20
 DIRECTORY: Final = "wal"
 CURRENT: Final = "current"
 NEXT_CURRENT: Final = "current.next"
-SEGMENT_NAME: Final = re.compile(r"(\d{8})\.wal")
+SEGMENT_NAME: Final = re.compile(r"([0-9]{8}|[1-9][0-9]{8,})\.wal")
 
 _HEADER: Final = Struct(">5sBQQ")
 _CRC: Final = Struct(">I")
@@ -40,7 +40,7 @@ SHORTEST_LOG_RECORD: Final = ENTRY_BYTES + 76
 
 
 def segment_name(number: int) -> str:
-    """Return the name of a segment, from 1."""
+    """Return the name of a segment, from 1; a number has at least eight digits."""
     return f"{number:08d}.wal"
 
 

@@ -30,16 +30,14 @@ _FINAL_RESPONSE: Final = int(EntryType.FINAL_RESPONSE)
 class FoundPacks(NamedTuple):
     """The packs that a recovery has found.
 
-    ``snapshots`` are the numbers of all packs of snapshots, ``pack`` is the highest number of a
-    pack that was in use, and ``records`` the number of the newest pack of records in the
-    checkpoint, or 0. A wrong file of the checkpoint is replaced by the next one, also if it covers
-    nothing: either it names packs that are missing, or it is damaged, and the new log begins with
-    low numbers, and would be ignored if the old ones could be read again.
+    ``snapshots`` are the numbers of all packs of snapshots, and ``pack`` is the highest number of a
+    pack that was in use. A wrong file of the checkpoint is replaced by the next one, also if it
+    covers nothing: either it names packs that are missing, or it is damaged, and the new log begins
+    with low numbers, and would be ignored if the old ones could be read again.
     """
 
     snapshots: Collection[int] = ()
     pack: int = 0
-    records: int = 0
     is_checkpoint_wrong: bool = False
 
 
@@ -82,7 +80,7 @@ class WalRecording:
         # The number of the last checkpoint; the packs of records are counted before the first one.
         self._pack = found.pack
         self._are_packs_counted = False
-        self._newest_records = found.records
+        self._newest_records = 0
         self._is_checkpoint_wrong = found.is_checkpoint_wrong
         # The number of finished segments when a checkpoint was refused.
         self._refused_segments = 0
@@ -228,8 +226,10 @@ class WalRecording:
     ) -> None:
         """Write a pack of records, and one of snapshots, durably, with a new number."""
         if not self._are_packs_counted:
-            self._pack = max([self._pack, *self.files.packs.numbers()])
-            self._are_packs_counted = True
+            # After the packs of the checkpoint, an interrupted one may have written others.
+            numbers = self.files.packs.numbers()
+            self._newest_records = next(filter(self.files.packs.has, reversed(numbers)), 0)
+            self._pack = max([self._pack, *numbers])
         self._pack += 1
         for store in (self.files, self._snapshots):
             store.make_directory()
@@ -239,8 +239,11 @@ class WalRecording:
             self.files.save(view.record())
         if packed := [each for each in records if each.execution_id not in self._replaced]:
             self.files.write_pack(self._pack, packed)
-            self.files.sync()
             self._newest_records = self._pack
+        # The recovery may have found names that an earlier process has left without a barrier.
+        if packed or not self._are_packs_counted:
+            self.files.sync()
+        self._are_packs_counted = True
         if snapshots:
             self._snapshot_numbers.add(self._pack)
             self._snapshots.write_pack(self._pack, snapshots)

@@ -73,11 +73,6 @@ class ReadLog(NamedTuple):
         """Whether the checkpoint must be replaced: it is damaged, or its files are missing."""
         return bool(self.checkpoint.problem or self.missing_paths)
 
-    @property
-    def newest_records(self) -> int:
-        """The number of the newest pack of records in the checkpoint, or 0."""
-        return 0 if self.missing_paths else self.checkpoint.records or 0
-
 
 def read_log(files: FileSystem, clock: Clock, root: str = "") -> ReadLog:
     """Read the log below ``root``, and change nothing.
@@ -235,7 +230,7 @@ class _Reader:
 
         Without a checkpoint all packs are used; a newer one takes precedence.
         """
-        numbers: list[int] = []
+        numbers, needed = list[int](), dict[int, str]()
         for path, name in self._names(SNAPSHOTS):
             found = NAME.fullmatch(name)
             if found is None:
@@ -248,7 +243,9 @@ class _Reader:
             if self._is_regular(path, is_needed=is_needed):
                 numbers.append(number)
                 if is_needed:
-                    self._read_pack(path, executions)
+                    needed[number] = path
+        for _, path in sorted(needed.items()):
+            self._read_pack(path, executions)
         return tuple(numbers)
 
     def find_missing(

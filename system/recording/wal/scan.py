@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from system.errors import NewerFormat
-from system.recording.wal.format import HEADER_BYTES, VERSION, read_header
+from system.recording.wal.format import HEADER_BYTES, VERSION, number_of, read_header
 from system.recording.wal.series import Series, find_series, problem_at, read_series
 from system.storage.gaps import Gap, find_cut
 from system.storage.log_scan import BadSpan
@@ -55,7 +55,7 @@ def scan_segments(contents: Mapping[str, bytes], settled: int = 0) -> tuple[Scan
     """
     scanners: list[_Scanner] = []
     last = settled
-    for path in sorted(contents):
+    for path in sorted(contents, key=number_of):
         scanner = _Scanner(path, contents[path], last + 1)
         scanner.run()
         last = scanner.last

@@ -8,8 +8,10 @@ import errno
 import pytest
 
 from system.errors import StorageFull
+from system.recording.open_recording import resume_recording
 from system.recording.records.errors import RecorderError
 from system.recording.records.header import Reason
+from system.recording.wal.recovery import read_log
 from tests.unit.recording.executions import EVENTS, FAILURE, record_events, run
 from tests.unit.recording.recording_bench import SEGMENT, Bench
 
@@ -142,5 +144,44 @@ def test_the_directories_are_durable_before_the_checkpoint(bench: Bench) -> None
         await bench.recording.checkpoint()
         calls = [each.partition(".tmp")[0] for each in bench.here.files.calls]
         assert calls.index("sync_dir ") < calls.index("replace checkpoint")
+
+    run(work())
+
+
+def test_a_pack_of_an_interrupted_checkpoint_is_missed_too(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        record = await bench.finished()
+        bench.here.files.fail("replace", "checkpoint", errno.EIO)
+        with pytest.raises(OSError, match="error"):
+            await bench.recording.checkpoint()
+        await bench.open()
+        assert bench.store.load(record.execution_id) == record
+        assert bench.names("records") == ["00000001.pack"]
+        (bench.root / "records/00000001.pack").unlink()
+
+        await bench.open()
+
+        assert bench.log.missing_paths == ("records/00000001.pack",)
+
+    run(work())
+
+
+def test_a_name_that_a_recovery_could_not_sync_is_durable_before_the_checkpoint(
+    bench: Bench,
+) -> None:
+    async def work() -> None:
+        await bench.open()
+        await bench.finished()
+        bench.here.files.fail("replace", "checkpoint", errno.EIO)
+        with pytest.raises(OSError, match="error"):
+            await bench.recording.checkpoint()
+        log = read_log(bench.host.files, bench.host.clock)
+        recording = resume_recording(bench.host, log)
+        assert not recording.waiting
+        bench.here.files.calls.clear()
+        await recording.checkpoint()
+        calls = [each.partition(".tmp")[0] for each in bench.here.files.calls]
+        assert "sync_dir records" in calls[: calls.index("replace checkpoint")]
 
     run(work())

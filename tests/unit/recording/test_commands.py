@@ -139,6 +139,17 @@ def test_an_invalidation_needs_the_root(root: Path, ids: list[str]) -> None:
     assert "not replayable: manually_invalidated" in refused.stderr
 
 
+def test_an_argument_that_is_not_utf_8_is_a_mistake(root: Path, ids: list[str]) -> None:
+    for command in (
+        ["records", "invalidate", ids[0], "--reason", "\udcff", "--by", "Ada"],
+        ["triggers", "show", "\udcff"],
+    ):
+        refused = CliRunner().invoke(cli, [*command, "--root", str(root)])
+        assert refused.exit_code == 2
+        assert "give arguments in UTF-8" in refused.stderr
+    assert "invalidated" not in invoke(root, "records", "list").stdout
+
+
 def test_an_invalidation_recovers_the_root_first(tmp_path: Path) -> None:
     ids = run(team(tmp_path, kill=True))
     arguments = ["records", "invalidate", ids[0], "--reason", "wrong", "--by", "Ada"]

@@ -12,7 +12,8 @@ import pytest
 from system.host import real_host
 from system.recording.offline_store import OfflineRecords
 from system.recording.records.errors import ForeignRecordFile
-from tests.unit.recording.executions import run
+from system.recording.stores.file_store import FileExecutionStore
+from tests.unit.recording.executions import EVENTS, record_events, run
 from tests.unit.recording.recording_bench import Bench
 
 MOVE: Final = "it is not a regular file, and was left; move it out of the directory"
@@ -80,6 +81,48 @@ def test_a_foreign_file_of_the_log_is_reported_and_left(
         await bench.recording.close()
         await bench.open()
         assert len(list(bench.store.list_all())) == len(ids) + 1
+
+    run(work())
+
+
+def test_numbers_after_99999999_have_nine_digits(bench: Bench) -> None:
+    async def work() -> None:
+        ids = await killed(bench)
+        (bench.root / "wal/99999999.wal").touch()
+        (bench.root / "snapshots/99999999.pack").mkdir()
+        await bench.open()
+        assert bench.names("records") == ["100000000.pack"]
+        _, running = bench.started(2)
+        ids.append((await bench.finished()).execution_id)
+        assert "100000000.wal" in bench.names("wal")
+        found = records_in(bench.root)
+        assert [found.load(each).execution_id for each in ids] == ids
+        await bench.recording.checkpoint()
+        assert "100000001.pack" in bench.names("snapshots")
+        await bench.open()
+        ids.append(running)
+        assert [bench.store.load(each).execution_id for each in ids] == ids
+        assert bench.names("wal") == []
+        assert bench.log.report.findings == [f"snapshots/99999999.pack: {MOVE}"]
+
+    run(work())
+
+
+@pytest.mark.parametrize("number", [99_999_999, 1])
+def test_without_a_checkpoint_the_newer_snapshot_is_used(bench: Bench, number: int) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder, execution_id = bench.started(1)
+        for directory, events in (("earlier", EVENTS[:0]), ("later", EVENTS[1:2])):
+            record_events(recorder, events)
+            bench.host.files.mkdir(directory)
+            view = bench.recording.running[execution_id].view()
+            FileExecutionStore(bench.host, directory).write_pack(1, [view])
+        for directory, name in (("earlier", number), ("later", number + 1)):
+            path = bench.root / "snapshots" / f"{name:08d}.pack"
+            (bench.root / directory / "00000001.pack").rename(path)
+        (bench.root / "wal/00000001.wal").unlink()
+        assert len(OfflineRecords(bench.host).load(execution_id).events) == 2
 
     run(work())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -321,6 +321,14 @@ def test_the_clock_of_events_may_step_back() -> None:
     # Equality ignores the times of events; the hash does not.
     assert record.events == finished().events
     assert record.header.record_hash != finished().header.record_hash
+
+
+@pytest.mark.parametrize("repeated", [5, b"exec-1", "", ["exec-1"]])
+def test_an_execution_repeats_one_whose_id_is_a_text(repeated: Any) -> None:
+    recorder = InMemoryExecutionRecorder(*memory())
+    with pytest.raises(RecorderError, match="give the id as a text"):
+        recorder.start(ENVELOPE, re_execution_of=repeated)
+    assert is_execution_id(recorder.start(ENVELOPE, re_execution_of="exec-1"))
 
 
 def test_a_default_store_is_made() -> None:
