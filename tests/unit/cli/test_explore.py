@@ -13,6 +13,7 @@ import pytest
 from powercut.cli.exit_code import ExitCode
 from sim.disk.crash.persistence import MODELS
 from tests.unit.cli.command_line import json_of, powercut, write_project
+from tests.unit.explorer.test_interposed_check import reads_the_clock
 from tests.unit.explorer.workloads import all_are_there, always_fails
 from tests.unit.fuzz.project import PROJECT
 
@@ -198,6 +199,13 @@ def test_check_is_an_option_or_an_attribute(store: str) -> None:
         result = powercut("explore", *arguments, "--model", "scc")
         assert result.exit_code == ExitCode.USAGE
         assert "AssertionError: nothing is good enough" in result.stderr
+
+
+def test_strict_is_an_option() -> None:
+    workload = f"{reads_the_clock.__module__}:{reads_the_clock.__name__}"
+    result = powercut("explore", workload, "--strict")
+    assert result.exit_code == ExitCode.USAGE
+    assert "time.time was called" in result.stderr
 
 
 def test_every_finding_is_kept_and_its_disk_dumped(failures: Path, tmp_path: Path) -> None:
