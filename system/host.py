@@ -84,7 +84,9 @@ class RealFile:
         self._locks.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def close(self) -> None:
-        self._calls.close(self._descriptor)
+        # Its number may be that of another file from now on: later calls raise EBADF.
+        descriptor, self._descriptor = self._descriptor, -1
+        self._calls.close(descriptor)
 
 
 class RealFileSystem:

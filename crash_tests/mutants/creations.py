@@ -46,7 +46,7 @@ request_under_way_is_repeated = Mutant(
             "system.agents.root_creation",
             """
             if request_id in self._under_way:
-                return await shield(self._under_way[request_id])
+                return await self._under_way[request_id]
             """,
             """
             if request_id in self._under_way:

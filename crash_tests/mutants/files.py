@@ -193,12 +193,12 @@ known_copy_is_not_synced = Mutant(
         SourcePatch(
             "system.storage.quarantine",
             """
-            if read_whole(files, copy) == data:
+            if kind is FileKind.FILE and read_whole(files, copy) == data:
                 files.sync_dir(parent_of(copy))
                 return copy
             """,
             """
-            if read_whole(files, copy) == data:
+            if kind is FileKind.FILE and read_whole(files, copy) == data:
                 return copy
             """,
         ),

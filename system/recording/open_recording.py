@@ -6,6 +6,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from posixpath import join
 
+from system.errors import StorageError
 from system.ports import FileKind, Host
 from system.recording.executions.execution import Execution
 from system.recording.executions.log_record_list import MOST_BYTES
@@ -36,9 +37,9 @@ def resume_recording(
     """Return the recording that continues a log that was read.
 
     The executions of the log wait for a checkpoint, except those whose record a log cannot
-    change, and those with an id in ``running``, which stay open. Damaged ones are reported, and so
-    are files in the place of their records that are damaged, or have another execution; these are
-    put aside. Raises ``StorageError`` or ``OSError``.
+    change, and those with an id in ``running``, which stay open unless they were invalidated.
+    Damaged ones are reported, and so are files in the place of their records that are damaged, or
+    have another execution; these are put aside. Raises ``StorageError`` or ``OSError``.
     """
     executions, files = log.executions.all(), FileExecutionStore(host, join(root, RECORDS))
     # A settled record needs none of the entries whose barrier has failed.
@@ -56,7 +57,9 @@ def resume_recording(
     )  # fmt: skip
     # None of them is in a pack up to the checkpoint.
     newer = FileExecutionStore(host, join(root, RECORDS), above=log.checkpoint.pack)
-    recording.running.update({key: executions[key] for key in running})
+    recording.running.update(
+        {key: executions[key] for key in running if not _is_invalidated(newer, key)}
+    )
     recording.resume(
         {
             key: execution
@@ -65,6 +68,14 @@ def resume_recording(
         }
     )
     return recording
+
+
+def _is_invalidated(store: FileExecutionStore, execution_id: str) -> bool:
+    """Return whether a record of the store was invalidated, so that nothing may continue it."""
+    try:
+        return store.load(execution_id).header.invalidation is not None
+    except StorageError:
+        return False
 
 
 def _is_settled(store: FileExecutionStore, execution: Execution, findings: list[str]) -> bool:

@@ -6,7 +6,7 @@ recovery has already saved the same bytes.
 
 from __future__ import annotations
 
-from system.ports import FileSystem, Ids
+from system.ports import FileKind, FileSystem, Ids
 from system.storage.atomic_file import read_whole, write_atomic
 from system.storage.path import parent_of
 
@@ -14,8 +14,8 @@ from system.storage.path import parent_of
 def put_aside(files: FileSystem, path: str, data: bytes, ids: Ids) -> str:
     """Save a copy of damaged bytes of ``path`` durably; return the path of the copy."""
     number = 1
-    while files.kind(copy := f"{path}.quarantine.{number}") is not None:
-        if read_whole(files, copy) == data:
+    while (kind := files.kind(copy := f"{path}.quarantine.{number}")) is not None:
+        if kind is FileKind.FILE and read_whole(files, copy) == data:
             files.sync_dir(parent_of(copy))
             return copy
         number += 1

@@ -196,13 +196,16 @@ class FileExecutionStore:
         return {found[1] for found in matches if found is not None}
 
     def find_by_hash(self, envelope_hash: str) -> list[str]:
-        found = []
-        for execution_id in sorted(self._own_ids() | self.packs.ids_with(envelope_hash)):
+        found, own = list[str](), self._own_ids()
+        for execution_id in sorted(own | self.packs.ids_with(envelope_hash)):
             if execution_id not in self._hashes:
                 try:
                     self.load(execution_id)
-                except (StorageError, OSError):
-                    # ``load`` reports it, and it has no hash.
+                except StorageError:
+                    # ``load`` reports it. A damaged file has no hash; that of a damaged member of a
+                    # pack is in the table.
+                    if execution_id not in own:
+                        found.append(execution_id)
                     continue
             if self._hashes[execution_id][1] == envelope_hash:
                 found.append(execution_id)

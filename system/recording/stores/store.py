@@ -37,7 +37,10 @@ class ExecutionStore(RecordReader, Protocol):
         ...
 
     def find_by_hash(self, envelope_hash: str) -> list[str]:
-        """Return the ids of all records with this envelope hash, sorted."""
+        """Return the ids of all records with this envelope hash, sorted; raises ``OSError``.
+
+        ``load`` may report damage of one of them.
+        """
         ...
 
     def hash_of(self, execution_id: str) -> str | None:

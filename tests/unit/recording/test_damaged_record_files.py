@@ -7,9 +7,12 @@ import errno
 import pytest
 
 from system.recording.offline_store import OfflineRecords
+from system.recording.open_recording import resume_recording
 from system.recording.records.errors import ForeignRecordFile, RecordCorruptedError
 from system.recording.records.record import ExecutionRecord
 from system.recording.stores.file_store import FileExecutionStore
+from system.recording.wal.recovery import read_log
+from system.recording.wal_store import WalExecutionStore
 from tests.unit.recording.executions import run
 from tests.unit.recording.recording_bench import Bench
 
@@ -83,6 +86,25 @@ def test_a_record_of_another_execution_in_its_place_is_put_aside(bench: Bench) -
         assert bench.store.load(record.execution_id) == record
         (finding,) = bench.log.report.findings
         assert finding.startswith(f"{path}.quarantine.1: this record of another execution was put")
+
+    run(work())
+
+
+def test_an_execution_that_stays_open_stays_invalidated(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder, execution_id = bench.started(2)
+        await recorder.barrier()
+        files, clock = bench.host.files, bench.host.clock
+        # A recovery that could not write its checkpoint.
+        store = WalExecutionStore(resume_recording(bench.host, read_log(files, clock)), clock)
+        record = store.invalidate(execution_id, "wrong", "Ada")
+
+        recording = resume_recording(bench.host, read_log(files, clock), running=[execution_id])
+
+        assert WalExecutionStore(recording, clock).load(execution_id) == record
+        await recording.checkpoint()
+        assert bench.names("snapshots") == []
 
     run(work())
 

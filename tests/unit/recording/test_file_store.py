@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,11 @@ import pytest
 from system.ports import SideEffectClass
 from system.recording.executions.execution import Execution
 from system.recording.records.envelope_hash import FrozenEnvelope
-from system.recording.records.errors import ForeignRecordFile, RecordNotFoundError
+from system.recording.records.errors import (
+    ForeignRecordFile,
+    RecordCorruptedError,
+    RecordNotFoundError,
+)
 from system.recording.stores.file_store import FileExecutionStore, is_settled
 from system.recording.stores.record_file import encode_record
 from tests.unit.recording.executions import RESPONSE, CountingClock, finished
@@ -71,6 +76,26 @@ def test_only_records_with_the_hash_are_found(bench: Bench) -> None:
     store.save(replace(record, header=replace(record.header, execution_id=other)).sealed())
     assert store.find_by_hash(record.header.envelope_hash) == [other]
     assert FileExecutionStore(bench.host).find_by_hash(finished().envelope_hash) == [ID]
+
+
+def test_a_record_that_cannot_be_read_is_found_by_the_hash_in_its_pack(
+    bench: Bench, tmp_path: Path
+) -> None:
+    wanted = execution(ID).envelope_hash
+    FileExecutionStore(bench.host).make_directory()
+    FileExecutionStore(bench.host).write_pack(1, [execution(ID).view()])
+    for nth in (1, 2):
+        bench.here.files.fail("open-read", "00000001.pack", errno.EIO, nth)
+        with pytest.raises(OSError, match="error"):
+            FileExecutionStore(bench.host).find_by_hash(wanted)
+        bench.here.files.faults.clear()
+    path = tmp_path / "records/00000001.pack"
+    content = path.read_bytes()
+    path.write_bytes(content[:30] + b"\0" + content[31:])
+    store = FileExecutionStore(bench.host)
+    assert store.find_by_hash(wanted) == [ID]
+    with pytest.raises(RecordCorruptedError):
+        store.load(ID)
 
 
 def test_of_two_files_the_one_that_is_not_compressed_counts(bench: Bench) -> None:

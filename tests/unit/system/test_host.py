@@ -128,6 +128,22 @@ def test_a_lock_keeps_others_out_until_it_is_closed(host: Host) -> None:
     second.close()
 
 
+def test_a_closed_file_does_nothing_to_the_next_one_with_its_descriptor(
+    host: Host, tmp_path: Path
+) -> None:
+    closed = host.files.open("one", OpenMode.CREATE)
+    before = os.dup(0)
+    closed.close()
+    other = os.open(tmp_path / "two", os.O_CREAT | os.O_RDWR)
+    assert other < before, "it has the descriptor of the closed file"
+    for call in (partial(closed.pwrite, b"x", 0), partial(closed.append, b"x"), closed.close):
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            call()
+    assert os.fstat(other).st_size == 0
+    os.close(other)
+    os.close(before)
+
+
 def test_names_are_moved_listed_and_removed(host: Host) -> None:
     host.files.mkdir("d")
     for name in ("d/b", "d/a", "d/c"):

@@ -22,6 +22,12 @@ def test_the_same_bytes_are_put_aside_once_and_are_durable_all_the_same(here: Fa
     assert here.files.calls[-1] == "sync_dir "
 
 
+def test_a_directory_with_the_name_of_a_copy_is_left(here: FaultyHost) -> None:
+    here.files.mkdir("f.quarantine.1")
+
+    assert put_aside(here.files, "f", b"damage", here.ids) == "f.quarantine.2"
+
+
 def test_a_file_is_moved_aside_under_the_next_number(here: FaultyHost) -> None:
     here.write("f", b"damage")
     here.write("f.quarantine.1", b"older damage")
