@@ -98,6 +98,11 @@ DAMAGE: Final[Mapping[FaultFamily, str]] = MappingProxyType(
 )
 """The families that a target leaves out unless its checks allow the losses."""
 
+LEFT_OUT: Final[Mapping[FaultFamily, str]] = MappingProxyType(
+    {**DAMAGE, FaultFamily.INTERRUPTED: "Python repeats interrupted calls, except close (PEP 475)"}
+)
+"""The families that a target leaves out by default."""
+
 
 _WORDS: Final = {
     FaultFamily.DELAYED_BARRIER_ERROR: f"EIO:{SyncFailure.EXT4_JOURNAL}",

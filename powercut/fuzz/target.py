@@ -32,7 +32,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 from faults.fault_plan import FaultPlan
 from oracles.marks import KILLED, POWER_CUT_LOST, TORN, Marks
 from powercut.fuzz.action import DISTURBANCES, ActionKind
-from powercut.fuzz.fault_families import DAMAGE, SAMPLE_NUMBERS, FaultFamily
+from powercut.fuzz.fault_families import LEFT_OUT, SAMPLE_NUMBERS, FaultFamily
 from powercut.fuzz.mistyped_member import refuse_mistyped
 from powercut.place import defined_at, raised_at
 from powercut.reference import load
@@ -69,10 +69,11 @@ class Target(ABC, Generic[H]):
     may then raise any of ``refusals``; it is started again without the faults.
 
     The run injects the faults of all fault families but those in ``families_left_out``, which
-    maps each to the reason; by default, those that damage data silently. ``fault_rules`` are
-    further fault rules in printed form, in which names in braces stand for numbers, as in
-    ``write * #{count} EIO`` (``powercut.fuzz.fault_families``). ``crash_free`` targets are
-    neither crashed nor given faults.
+    maps each to the reason; by default, those that damage data silently, and interrupted calls,
+    which Python repeats (PEP 475). ``fault_rules`` are further fault rules in printed form, in
+    which names in braces stand for numbers, as in ``write * #{count} EIO``
+    (``powercut.fuzz.fault_families``). ``crash_free`` targets are neither crashed nor given
+    faults.
 
     ``adapters`` are source files of the system that only pass calls on to the disk: a report
     names the lines that call them.
@@ -95,7 +96,7 @@ class Target(ABC, Generic[H]):
     fault_plan: str = ""
     refusals: tuple[type[Exception], ...] = (Exception,)
     fault_rules: Sequence[str] = ()
-    families_left_out: Mapping[FaultFamily, str] = DAMAGE
+    families_left_out: Mapping[FaultFamily, str] = LEFT_OUT
     crash_free: bool = False
     adapters: tuple[str, ...] = ()
     changed_by_boot: frozenset[str] = frozenset()

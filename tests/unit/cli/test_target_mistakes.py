@@ -210,8 +210,8 @@ def test_whole_numbers_of_another_type_are_weights_and_arguments(module: str) ->
     result = powercut("run", f"{module}:Lost", "--examples", "20", "-n", "1")
     assert (result.exit_code, result.stderr) == (ExitCode.VIOLATION, "")
     assert "put(numbers=[2, true, 0.5])" in result.stdout
-    (kept,) = Path(".powercut/failures").iterdir()
-    assert "same failure at step 1, byte for byte" in powercut("replay", str(kept)).stdout
+    replays = [powercut("replay", str(kept)) for kept in Path(".powercut/failures").iterdir()]
+    assert any("same failure at step 1, byte for byte" in replay.stdout for replay in replays)
 
 
 def test_randomness_beside_the_choices_is_refused_before_a_step(module: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from powercut.fuzz.action import ActionKind
 from powercut.fuzz.disk_faults import DiskFaults
+from powercut.fuzz.fault_families import FaultFamily
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import DiskTarget
 from sim.choices import PlainChoices
@@ -27,6 +28,15 @@ class Idle(DiskTarget):
 
     def recover(self, host: Process) -> None:
         """Recover nothing."""
+
+
+def test_a_target_gets_no_silent_damage_and_no_interrupted_calls_by_default() -> None:
+    assert {*FaultFamily} - {*Idle().fault_families} == {
+        FaultFamily.DELAYED_BARRIER_ERROR,
+        FaultFamily.BIT_ROT,
+        FaultFamily.MISDIRECTED_WRITE,
+        FaultFamily.INTERRUPTED,
+    }
 
 
 class Bench:
