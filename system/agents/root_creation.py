@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asyncio import Task, create_task
+from asyncio import Task, current_task
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -38,7 +38,8 @@ class RootCreation:
     ) -> str:
         """Return the id of a new root agent, durably; raises as ``Runtime.create_agent``.
 
-        The caller must not be cancelled.
+        The caller is a task of its own, which returns the id and is not cancelled: further calls
+        with the same ``request_id`` wait for it.
         """
         if not _is_name(name):
             raise BadName(name, LONGEST_NAME)
@@ -59,11 +60,11 @@ class RootCreation:
                 raise MayBeThere(request_id, ", ".join(sorted(self._orchestrator.unserved)))
         pool = self._orchestrator.multiplexer.pool(provider)
         self._orchestrator.tree.reserve(name)
-        creation = self._create(pool, name, instructions, model, request_id)
-        if request_id is None:
-            return await creation
-        self._under_way[request_id] = task = create_task(creation, name="a creation")
-        return await task
+        if request_id is not None:
+            task: Task[str] | None = current_task()
+            assert task is not None
+            self._under_way[request_id] = task
+        return await self._create(pool, name, instructions, model, request_id)
 
     async def _create(
         self, pool: Pool, name: str, instructions: str, model: str, request_id: str | None
