@@ -67,22 +67,17 @@ class Root:
         directory that cannot be opened is refused before any of its files is changed.
         """
         names = files.listdir("")
-        root_id: str | None = None
-        if MARKER not in names:
-            strange = [name for name in names if not _UNFINISHED.fullmatch(name)]
-            if strange:
-                raise NotARoot("the directory", f"it holds {strange[0]!r} and no {MARKER}")
-        else:
-            root_id = root_id_of(files)
+        _known_root_id(files, names)
         lock = take_lock(files, names)
         try:
             with raising_storage_full(LOCK):
-                # Listed again: the previous holder of the lock may have created and removed files.
+                # Read again: the previous holder of the lock may have made a root, or its database.
                 locked_names = files.listdir("")
+                root_id = _known_root_id(files, locked_names)
                 if open_database is not None:
                     open_database(root_id, locked_names)
                 swept = sweep_temporaries(files, "", names=locked_names)
-                if MARKER not in names:
+                if MARKER not in locked_names:
                     marker = seal({"format": FORMAT, "made_by": "powercut"}) + b"\n"
                     write_atomic(files, MARKER, marker, ids)
                 # A killed process may have created either name without a sync.
@@ -104,6 +99,19 @@ class Root:
     def close(self) -> None:
         """Release the lock of the root."""
         self._lock.close()
+
+
+def _known_root_id(files: FileSystem, names: Sequence[str]) -> str | None:
+    """Return the ``root_id`` of a directory with these names, None if it has none yet.
+
+    Raises ``NotARoot`` or ``NewerFormat`` if it is neither a root nor may become one.
+    """
+    if MARKER in names:
+        return root_id_of(files)
+    strange = [name for name in names if not _UNFINISHED.fullmatch(name)]
+    if strange:
+        raise NotARoot("the directory", f"it holds {strange[0]!r} and no {MARKER}")
+    return None
 
 
 def root_id_of(files: FileSystem) -> str | None:

@@ -7,9 +7,11 @@ import errno
 import pytest
 
 from system.errors import NewerFormat, NotARoot, RootInUse, StorageFull
+from system.host import RealIds
+from system.ports import File, OpenMode
 from system.root import Root
 from system.storage.codec import seal
-from tests.unit.system.faulty_files import FaultyHost
+from tests.unit.system.faulty_files import FaultyFiles, FaultyHost
 
 MARKER = seal({"format": 1, "made_by": "powercut"}) + b"\n"
 
@@ -164,6 +166,34 @@ def test_somebody_else_may_be_faster_with_the_lock(here: FaultyHost) -> None:
         opened(here)
 
     assert opened(here).epoch == 1
+
+
+class OvertakenFiles(FaultyFiles):
+    """Files with which another process opens and closes a root just before the lock is taken."""
+
+    def open(self, path: str, mode: OpenMode) -> File:
+        if path == "runtime.lock" and mode is OpenMode.WRITE:
+            root = Root.open(self.files, RealIds())
+            root.adopt(self.files, RealIds(), "f" * 32)
+            root.close()
+        return super().open(path, mode)
+
+
+@pytest.mark.parametrize("is_root", [False, True])
+def test_a_root_that_gets_its_database_before_the_lock_is_taken_keeps_it(
+    here: FaultyHost, is_root: bool
+) -> None:
+    if is_root:
+        opened(here).close()
+    given: list[tuple[str | None, bool]] = []
+
+    Root.open(
+        OvertakenFiles(here.host.files), here.host.ids,
+        lambda root_id, names: given.append((root_id, "root.json" in names)),
+    )  # fmt: skip
+
+    assert given == [("f" * 32, True)]
+    assert b"f" * 32 in here.read("root.json")
 
 
 def test_a_full_disk_is_reported_and_the_lock_is_released(here: FaultyHost) -> None:
