@@ -73,7 +73,8 @@ class WriteAheadLog:
         # The callers of ``barrier``, with the entry that each needs, and the task that syncs.
         self._waiting: list[tuple[int, Future[None]]] = []
         self._syncer: Task[None] | None = None
-        self._is_syncing = False
+        # The segment that a worker syncs now; it is closed after that.
+        self._syncing: WalSegment | None = None
         self._is_root_synced = True
 
     @property
@@ -178,12 +179,12 @@ class WriteAheadLog:
             else:
                 outcome.append(None)
 
-        self._is_syncing = True
+        self._syncing = segment
         try:
             await self._host.workers.run(sync)
         finally:
             # The kernel reports a failure once, so it counts even if this task is cancelled.
-            self._is_syncing = False
+            self._syncing = None
             if segment is not self._segment:
                 segment.close()
             if outcome and outcome[0] is not None:
@@ -267,7 +268,7 @@ class WriteAheadLog:
 
     def _finish_if_full(self) -> None:
         segment = self._segment
-        if segment is None or segment.size_bytes < self._segment_bytes or self._is_syncing:
+        if segment is None or segment.size_bytes < self._segment_bytes or self._syncing:
             return
         with suppress(OSError, StorageError):
             self.write()
@@ -295,7 +296,7 @@ class WriteAheadLog:
     def _finish(self, segment: WalSegment) -> None:
         self.segments.append((segment.path, segment.last))
         self._segment = None
-        if not self._is_syncing:
+        if segment is not self._syncing:
             segment.close()
 
     def sync_root(self) -> None:
@@ -310,7 +311,7 @@ class WriteAheadLog:
         Returns the number of the first segment that cannot be removed after that.
         """
         newest = self._segment
-        if newest is not None and self.last <= sequence and not self._is_syncing:
+        if newest is not None and self.last <= sequence and not self._syncing:
             self._finish(newest)
         needed = [path for path, last in self.segments if last > sequence]
         if needed:

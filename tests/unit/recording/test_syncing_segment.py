@@ -129,6 +129,32 @@ def test_an_abandoned_segment_is_closed_after_its_sync(bench: Bench) -> None:
     run(work())
 
 
+def test_a_segment_that_is_finished_during_the_sync_of_another_one_is_closed(bench: Bench) -> None:
+    async def work() -> None:
+        workers = held(bench)
+        await bench.open()
+        recorder, _ = bench.started(3)
+        workers.hold_before(1)
+        syncing = asyncio.create_task(recorder.barrier())
+        await workers.is_held.wait()
+        bench.here.files.fail("append", SEGMENT, errno.EIO)
+        bench.here.files.fail("truncate", SEGMENT, errno.EIO)
+        with pytest.raises(BarrierFailed):
+            recorder.record_event(*EVENTS[3])
+        second, _ = bench.started(3)
+        bench.here.files.calls.clear()
+        bench.here.files.fail("append", "00000002.wal", errno.ENOSPC)
+        with pytest.raises(StorageFull):
+            second.record_event(*EVENTS[3])
+        assert "close wal/00000002.wal" in bench.here.files.calls
+        assert f"close wal/{SEGMENT}" not in bench.here.files.calls
+        workers.go.set()
+        with pytest.raises(BarrierFailed):
+            await syncing
+
+    run(work())
+
+
 def test_a_checkpoint_does_not_remove_a_segment_while_it_is_synced(bench: Bench) -> None:
     async def work() -> None:
         workers = held(bench)
