@@ -116,6 +116,9 @@ async def open_recording(
     put_bad_bytes_aside(host.files, host.ids, log)
     make_log_durable(host.files, log, root)
     recording = resume_recording(host, log, root, segment_bytes, most_bytes=most_bytes)
-    if not log.is_settled:
+    if log.is_settled:
+        recording.files.settle()
+    else:
+        # It makes the names of all records durable too.
         await recording.checkpoint()
     return recording, log

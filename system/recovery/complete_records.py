@@ -58,6 +58,8 @@ async def complete_records(recovery: RootRecovery) -> None:
     try:
         if waiting or not log.is_settled:
             await recording.checkpoint()
+        else:
+            await recovery.host.workers.run(recording.files.settle)
     except (OSError, StorageError) as error:
         log.report.findings.append(f"the records wait for the next checkpoint ({error})")
 

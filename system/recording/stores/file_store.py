@@ -111,6 +111,11 @@ class FileExecutionStore:
         with suppress(OSError):
             self.packs.remove(number)
 
+    def settle(self) -> None:
+        """Make names durable that an earlier process has left without a barrier."""
+        if self._host.files.kind(self.base_path) is FileKind.DIRECTORY:
+            self.sync()
+
     def sync(self) -> None:
         """Make the names of all records durable; raises as ``save``."""
         with raising_storage_full(self.base_path):

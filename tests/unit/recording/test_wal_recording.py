@@ -289,6 +289,24 @@ def test_a_running_execution_is_not_saved_so_no_file_hides_its_response(bench: B
     run(work())
 
 
+def test_a_recovery_makes_the_names_of_records_durable(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        done = await bench.finished()
+        await bench.recording.close()
+        await bench.open()
+        bench.here.files.fail("sync_dir", "records", errno.EIO)
+        with pytest.raises(OSError, match="error"):
+            bench.store.invalidate(done.execution_id, "wrong", "Ada")
+        bench.here.files.faults.clear()
+        bench.here.files.calls.clear()
+        await bench.open()
+        assert bench.store.load(done.execution_id).header.invalidation is not None
+        assert "sync_dir records" in bench.here.files.calls
+
+    run(work())
+
+
 def test_an_execution_that_is_sampled_out_writes_nothing(bench: Bench) -> None:
     async def work() -> None:
         await bench.open()
