@@ -145,9 +145,11 @@ def take_lock(files: FileSystem, names: Sequence[str]) -> File:
     lock = files.open(LOCK, OpenMode.WRITE)
     try:
         lock.lock()
-    except BlockingIOError:
+    except OSError as refused:
         lock.close()
-        raise RootInUse(LOCK) from None
+        if isinstance(refused, BlockingIOError):
+            raise RootInUse(LOCK) from None
+        raise
     return lock
 
 

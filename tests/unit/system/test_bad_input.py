@@ -6,6 +6,9 @@ acknowledged data elsewhere.
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +23,7 @@ from system.errors import (
 )
 from system.host import real_host, run
 from system.ports import Json
+from system.root import take_lock
 from system.runtime import Runtime
 from system.sessions.session import SessionState
 from system.sessions.session_problem import Problem
@@ -135,6 +139,20 @@ def test_a_root_that_another_process_has_open_is_refused_and_free_when_that_ends
         return runtime.report.epoch
 
     assert run(boot()) == 2
+
+
+def test_a_root_whose_lock_the_kernel_refuses_leaves_no_descriptor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_descriptor: int, _operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    files = real_host(str(tmp_path)).files
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(OSError, match="locks"):
+        take_lock(files, [])
+    assert os.listdir("/proc/self/fd") == before
 
 
 # -- damage ------------------------------------------------------------------------------
