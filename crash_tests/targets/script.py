@@ -76,7 +76,7 @@ def _tool(choices: Choices, last: str, tools: Sequence[str]) -> str:
 _AFTER: Final[Mapping[str, tuple[str, ...]]] = {
     "spawn_agent": ("gate", "subscribe", "gate", "send_message", "subscribe"),
     "gate": ("permit_turn",),
-    "permit_turn": ("permit_turn", "send_message"),
+    "permit_turn": ("permit_turn", "permit_turn", "send_message"),
     "remind_me": ("complete", "cancel_reminder"),
     "send_message": ("check_inbox", "subscribe"),
     "set_agent_metadata": ("complete",),
