@@ -159,7 +159,8 @@ class RootSnapshot(NamedTuple):
         """
         session_id = path.split("/")[-2]
         if path == USER_LOG:
-            return self.user.log.raw if path in self.files else None
+            # Its first segment may have been removed in time.
+            return self.user.log.raw or None
         session = self.sessions.get(session_id)
         is_there = path in self.files or f"archive/{session_id}.jsonl" in self.files
         return session.state.log.raw if session is not None and is_there else None
