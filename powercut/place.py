@@ -112,13 +112,15 @@ class Stack:
 
 def raised_at(trace: TracebackType | None) -> str:
     """Return the innermost place of the program in a traceback, as the end of a sentence."""
-    place = Stack().raised_at(trace)
-    return "" if place is None else f", at {place.where} in {place.function}"
+    return _end_of_sentence(Stack().raised_at(trace))
 
 
 def running_at(frame: FrameType | None) -> str:
     """Return the innermost place of the program on the stack, as the end of a sentence."""
-    place = Stack().place(frame)
+    return _end_of_sentence(Stack().place(frame))
+
+
+def _end_of_sentence(place: Place | None) -> str:
     return "" if place is None else f", at {place.where} in {place.function}"
 
 

@@ -56,7 +56,10 @@ from sim.loop.guarded_names import (
 _PYTHON: Final = sys.stdlib_module_names
 _LIBRARIES: Final = tuple(sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib"))
 _ENDING_CALLS: Final = tuple(f"os.{name}" for name in ENDS)
-_PASSED: Final = "pass it seeds and times that are drawn from the choices of propose"
+_CALL_OF_A_LIBRARY: Final = (
+    "call the library when your module is loaded, or pass it seeds and times that are drawn from "
+    "the choices of propose"
+)
 _PASSING: Final[set[str]] = set()
 
 
@@ -162,7 +165,7 @@ class Sandbox:
                 elif self.is_preparing:
                     remedy = "draw it from the choices that propose is given"
                     if is_library:
-                        remedy = f"call the library when your module is loaded, or {_PASSED}"
+                        remedy = _CALL_OF_A_LIBRARY
                 escape = EscapedSimulation(
                     f"{call} was called inside a simulated world, at {place}; {remedy}"
                 )

@@ -177,13 +177,13 @@ def scores(plan: Plan, processes: int, has_failed: Callable[[], bool]) -> Iterat
             try:
                 score = run_batch(batch)
             except KeyboardInterrupt as interrupt:
-                note = long_run(raised_at(interrupt.__traceback__))
+                note = note_of_long_run(raised_at(interrupt.__traceback__))
                 if note:
                     interrupt.add_note(note)
                 raise
             yield score
     else:
-        yield from work(_run_in_worker, batches(plan, has_failed), processes, _long_run_in_worker)
+        yield from work(_run_in_worker, batches(plan, has_failed), processes, _note_of_worker)
 
 
 def _run_in_worker(batch: Batch) -> Score:
@@ -191,8 +191,8 @@ def _run_in_worker(batch: Batch) -> Score:
     return run_batch(batch)
 
 
-def _long_run_in_worker(frame: FrameType | None) -> str:
-    return long_run(running_at(frame))
+def _note_of_worker(frame: FrameType | None) -> str:
+    return note_of_long_run(running_at(frame))
 
 
 def batches(plan: Plan, has_failed: Callable[[], bool] = lambda: False) -> Iterator[Batch]:
@@ -228,7 +228,7 @@ class _CurrentRun:
         self.run = run
         return self.number > 0 and self.plan.is_over
 
-    def long(self, at: str) -> str:
+    def note(self, at: str) -> str:
         """Return where the run is, empty if it does not take long."""
         seconds = time.monotonic() - self.started
         if seconds < _LONG_SECONDS:
@@ -249,12 +249,12 @@ class _CurrentRun:
 _CURRENT: Final[list[_CurrentRun]] = []
 
 
-def long_run(at: str) -> str:
+def note_of_long_run(at: str) -> str:
     """Return where the run of this process is, empty if there is none, or it does not take long.
 
     ``at`` is the line of the program that it executes, as the end of a sentence.
     """
-    return _CURRENT[0].long(at) if _CURRENT else ""
+    return _CURRENT[0].note(at) if _CURRENT else ""
 
 
 def run_batch(batch: Batch) -> Score:

@@ -60,7 +60,8 @@ def test_a_sound_file_behind_it_is_used(bench: Bench) -> None:
     async def work() -> None:
         record = await invalidated_and_damaged(bench)
         earlier = FileExecutionStore(bench.host, "earlier", compressed=True)
-        invalidated = earlier.invalidate(earlier.save(record) and record.execution_id, "old", "Ada")
+        earlier.save(record)
+        invalidated = earlier.invalidate(record.execution_id, "old", "Ada")
         name = f"{record.execution_id}.json.gz"
         (bench.root / "earlier" / name).rename(bench.root / "records" / name)
 

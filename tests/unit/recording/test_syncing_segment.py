@@ -106,19 +106,25 @@ def test_a_refused_write_does_not_hide_a_failed_sync(bench: Bench) -> None:
     run(work())
 
 
+async def abandoned_during_its_sync(bench: Bench) -> tuple[HeldWorkers, asyncio.Task[None]]:
+    """Return the workers, one of which syncs a segment that was abandoned, and its barrier."""
+    workers = held(bench)
+    await bench.open()
+    recorder, _ = bench.started(3)
+    workers.hold_before(1)
+    bench.here.files.calls.clear()
+    syncing = asyncio.create_task(recorder.barrier())
+    await workers.is_held.wait()
+    bench.here.files.fail("append", SEGMENT, errno.EIO)
+    bench.here.files.fail("truncate", SEGMENT, errno.EIO)
+    with pytest.raises(BarrierFailed):
+        recorder.record_event(*EVENTS[3])
+    return workers, syncing
+
+
 def test_an_abandoned_segment_is_closed_after_its_sync(bench: Bench) -> None:
     async def work() -> None:
-        workers = held(bench)
-        await bench.open()
-        recorder, _ = bench.started(3)
-        workers.hold_before(1)
-        bench.here.files.calls.clear()
-        syncing = asyncio.create_task(recorder.barrier())
-        await workers.is_held.wait()
-        bench.here.files.fail("append", SEGMENT, errno.EIO)
-        bench.here.files.fail("truncate", SEGMENT, errno.EIO)
-        with pytest.raises(BarrierFailed):
-            recorder.record_event(*EVENTS[3])
+        workers, syncing = await abandoned_during_its_sync(bench)
         workers.go.set()
         with pytest.raises(BarrierFailed):
             await syncing
@@ -131,16 +137,7 @@ def test_an_abandoned_segment_is_closed_after_its_sync(bench: Bench) -> None:
 
 def test_a_segment_that_is_finished_during_the_sync_of_another_one_is_closed(bench: Bench) -> None:
     async def work() -> None:
-        workers = held(bench)
-        await bench.open()
-        recorder, _ = bench.started(3)
-        workers.hold_before(1)
-        syncing = asyncio.create_task(recorder.barrier())
-        await workers.is_held.wait()
-        bench.here.files.fail("append", SEGMENT, errno.EIO)
-        bench.here.files.fail("truncate", SEGMENT, errno.EIO)
-        with pytest.raises(BarrierFailed):
-            recorder.record_event(*EVENTS[3])
+        workers, syncing = await abandoned_during_its_sync(bench)
         second, _ = bench.started(3)
         bench.here.files.calls.clear()
         bench.here.files.fail("append", "00000002.wal", errno.ENOSPC)

@@ -189,18 +189,23 @@ def test_a_log_record_behind_a_lost_one_is_a_gap() -> None:
     assert started(ONE, TWO).settle({}, kept=False) is False
 
 
-@pytest.mark.parametrize("is_repeated", [False, True])
-def test_a_reason_behind_a_lost_log_record_is_a_gap_unless_it_repeats_one(
-    is_repeated: bool,
+@pytest.mark.parametrize(
+    ("is_repeated", "is_lost", "reason"),
+    [(False, False, "impure"), (True, False, "impure"), (False, True, "recording_failure")],
+)
+def test_a_reason_behind_a_lost_log_record_is_a_gap_if_the_record_shows_that_it_is_there(
+    is_repeated: bool, is_lost: bool, reason: str
 ) -> None:
     shadow = started(ONE, TWO)
     if is_repeated:
         shadow.written(shadow.begin(TWO, LogRecordKind.REASON, "impure", b""))
     shadow.barrier()
     add(shadow, FIRST, ONE)
+    if is_lost:
+        shadow.lost(TWO)
     shadow.written(shadow.begin(TWO, LogRecordKind.REASON, "impure", b""))
-    found = {ONE: observed(), TWO: observed(execution_id=TWO, reason="impure")}
-    if is_repeated:
+    found = {ONE: observed(), TWO: observed(execution_id=TWO, reason=reason)}
+    if is_repeated or is_lost:
         shadow.settle(found, kept=False)
     else:
         assert raised_by(lambda: shadow.settle(found, kept=False)) is LogGap
