@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import datetime as dt
+import gc
 import logging
 import random
 import re
