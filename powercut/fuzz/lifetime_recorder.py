@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
+from typing import Any
 
 from faults.crash_point import CrashKind, CrashPoint
 from powercut.place import Place, Stack, code_of
@@ -89,12 +90,15 @@ class LifetimeRecorder:
             if event == "return" and frame.f_code is code:
                 call.place = self._stack.place(frame)
 
-        before = sys.getprofile()
+        before: Any = sys.getprofile()
         sys.setprofile(observe)
         try:
             yield
         finally:
-            sys.setprofile(before)
+            if before is None or callable(before):
+                sys.setprofile(before)
+            else:
+                before.enable()  # cProfile, up to Python 3.11
         if not disk.off:
             call.end = disk.operations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from copy import deepcopy
+from cProfile import Profile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,14 @@ def test_a_failure_replays_byte_for_byte(failing: Reproducer, tmp_path: Path) ->
     assert (result.verdict, result.identical) == (Verdict.SAME, True)
     assert str(result).startswith("same failure at step ")
     assert result.run.log == failing.log
+
+
+def test_a_failure_replays_in_a_profiler_as_well(failing: Reproducer) -> None:
+    with Profile() as profiler:
+        result = replay(failing, undurable)
+        shown = str(result)
+    assert result.verdict is Verdict.SAME, shown
+    assert type(result).__str__.__code__ in {entry.code for entry in profiler.getstats()}
 
 
 def test_failure_whose_missing_barrier_was_added_passes_now() -> None:
