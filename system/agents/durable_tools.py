@@ -5,7 +5,6 @@ Each call is checked here in full, so that the outbox of the turn can always be 
 
 from __future__ import annotations
 
-from asyncio import CancelledError
 from typing import Final
 
 from system.agents.agent import Agent, KnownTask
@@ -34,8 +33,8 @@ from system.durable.schedule_store import check_schedule
 from system.durable.seconds import seconds_of
 from system.durable.task import FINAL, TaskStatus
 from system.durable.trigger import TriggerSource
+from system.foreign import passes, reason_of, shown
 from system.ports import Action, EffectRefused, Json, JsonObject, Performed, SideEffectClass
-from system.providers.bounded import was_cancelled
 
 LONGEST_DELAY_NS: Final = 100 * 365 * 86_400 * 10**9
 """A hundred years."""
@@ -88,13 +87,13 @@ class DurableTools:
             async with host.clock.timeout(action.timeout_ns):
                 answer: object = await host.effects.perform(action.name, key, given)
         except EffectRefused as refused:
-            raise Refused(_shown(refused)) from None
-        except (Exception, CancelledError) as failure:
-            if was_cancelled(failure):
+            raise Refused(reason_of(refused)) from None
+        except BaseException as failure:
+            if passes(failure):
                 raise
-            raise Refused(f"action={action.name!r} failed: {failure!r}") from None
+            raise Refused(f"action={action.name!r} failed: {shown(failure)}") from None
         if not isinstance(answer, Performed):
-            raise Refused(f"action={action.name!r} has no result: {answer!r:.200}")
+            raise Refused(f"action={action.name!r} has no result: {shown(answer)}")
         result: JsonObject = {"provider_ref": answer.provider_ref, "result": answer.result}
         check_payload(result)
         return result
@@ -227,7 +226,3 @@ def _priority(arguments: JsonObject) -> int | None:
     if priority is not None and type(priority) is not int:
         raise Refused(f"priority={priority!r:.20} is not an integer")
     return priority
-
-
-def _shown(failure: Exception) -> str:
-    return ascii(str(failure))[1:-1]

@@ -6,7 +6,7 @@ counts. It is given to its session in one transaction.
 
 from __future__ import annotations
 
-from asyncio import CancelledError, Task
+from asyncio import Task
 
 from system.agents.agent import Agent
 from system.agents.orchestrator import Orchestrator
@@ -15,11 +15,9 @@ from system.durable.state import Transaction
 from system.durable.stores import Stores
 from system.durable.trigger import Claim, SessionStatus
 from system.errors import StorageError
+from system.foreign import passes, shown
 from system.ports import JsonObject
-from system.providers.bounded import was_cancelled
 from system.router import Candidate, Router
-
-_REASON_CHARACTERS = 500
 
 
 class Routing:
@@ -92,20 +90,20 @@ class Routing:
     async def _ask(self, stores: Stores, claim: Claim, candidates: list[Agent]) -> None:
         """Call the router, and write its answer."""
         assert self._router is not None
-        shown = [
+        offered = [
             Candidate(agent.agent_id, agent.name(), dict(agent.history.metadata))
             for agent in candidates
         ]
         try:
             async with self._orchestrator.host.clock.timeout(self._patience_ns):
-                answer: object = await self._router.route(_shown(claim), shown)
+                answer: object = await self._router.route(_shown(claim), offered)
             known = {agent.agent_id: agent for agent in candidates}
             if answer is not None and answer not in known:
-                raise LookupError(f"the router has named no candidate: {answer!r:.100}")
-        except (Exception, CancelledError) as failure:
-            if was_cancelled(failure):
+                raise LookupError(f"the router has named no candidate: {shown(answer)}")
+        except BaseException as failure:
+            if passes(failure):
                 raise
-            reason = ascii(failure)[:_REASON_CHARACTERS]
+            reason = shown(failure)
             await self._durable.settle(lambda each: stores.triggers.fail(each, claim, reason))
             return
         if isinstance(answer, str):

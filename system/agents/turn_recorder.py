@@ -15,6 +15,7 @@ from system.agents.turn_complete import TurnComplete
 from system.agents.turn_failed import code_of
 from system.agents.turn_payloads import SIDE_EFFECTS, TurnPayloads, error_of, response_of
 from system.errors import StorageError
+from system.foreign import reason_of
 from system.ports import Host, JsonObject
 from system.recording.recorder import Recorder
 from system.recording.records.event import EventType
@@ -102,8 +103,7 @@ class TurnRecorder:
         """Record that the turn has failed, and runs again after ``after_ns``."""
         if not self._is_open:
             return
-        # Canonical JSON has no lone surrogates, and a foreign exception may.
-        reason = str(failure).encode("utf-8", "backslashreplace").decode()
+        reason = reason_of(failure)
         error = error_of(code_of(failure), reason)
         with suppress(StorageError, OSError):
             if self._recorder.last_event == EventType.AGENT_ATTEMPT_START:

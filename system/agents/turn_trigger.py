@@ -13,11 +13,11 @@ from system.durable.schedule import schedule_id_of
 from system.durable.seconds import SECOND_NS
 from system.durable.trigger import Claim
 from system.errors import RuntimeRefused, StorageError
+from system.foreign import reason_of
 from system.ports import JsonObject
 
 LATE_NS: Final = 120 * SECOND_NS
 """The lateness of a claim, in nanoseconds, beyond which the prompt shows it."""
-_REASON_CHARACTERS: Final = 500
 
 
 class TurnTrigger(NamedTuple):
@@ -53,7 +53,7 @@ async def give_up_trigger(durable: DurableWork, trigger: TurnTrigger, failure: E
     """Give back the trigger of a failed turn; the attempt counts unless the disk refused it."""
     stores, claim = durable.stores, trigger.claim
     assert stores is not None
-    reason = ascii(str(failure))[1:-1][:_REASON_CHARACTERS]
+    reason = reason_of(failure)
     if isinstance(failure, OSError | StorageError | RuntimeRefused):
         await return_trigger(durable, trigger)
     else:

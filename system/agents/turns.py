@@ -29,8 +29,8 @@ from system.agents.turn_trigger import (
     return_trigger,
 )
 from system.errors import LineTooLarge, NotPlainJson, RuntimeRefused, StorageError
+from system.foreign import passes, reason_of, shown
 from system.ports import Conversation, JsonObject, ProviderError
-from system.providers.bounded import was_cancelled
 from system.storage.line import LARGEST_BYTES
 
 MOST_PROMPT_BYTES: Final = LARGEST_BYTES // 4
@@ -64,7 +64,7 @@ class Turns:
                     await self._dispatcher.snapshots.take_if_due(agent)
                 await self._checkpoint_if_due()
             except (TurnFailed, ProviderError, OSError, StorageError) as failure:
-                work.trouble = str(failure)
+                work.trouble = reason_of(failure)
                 await agent.log.park()
                 if not (agent.log.stopped or orchestrator.closing):
                     await work.turns.pause(orchestrator.host.clock, pause_ns)
@@ -189,7 +189,7 @@ class Turns:
             # The conversation may contain a turn that was not committed.
             await pool.discard(agent)
             counts = isinstance(failure, TurnFailed)
-            await agent.log.fail_turn(turn_id, str(failure), counts=counts)
+            await agent.log.fail_turn(turn_id, reason_of(failure), counts=counts)
             raise
         if recorder:
             await recorder.commit(turn)
@@ -222,19 +222,19 @@ class Turns:
                 async for part in conversation.send(prompt, turn_id, tools):
                     # Providers are adapters to foreign services: their types are checked.
                     if not isinstance(part, str):
-                        raise TurnFailed(f"the provider's answer is not text: {part!r}")
+                        raise TurnFailed(f"the provider's answer is not text: {shown(part)}")
                     parts.append(part)
         except TimeoutError:
             raise TurnFailed(
                 f"no answer within {self._timeout_ns // SECOND_NS} s", FailureCode.TIMEOUT
             ) from None
         except (ProviderError, TurnFailed) as error:
-            raise TurnFailed(str(error)) from error
-        except (Exception, CancelledError) as error:
-            if was_cancelled(error):
+            raise TurnFailed(reason_of(error)) from error
+        except BaseException as error:
+            if passes(error):
                 raise
             # A bug of the provider has the effect of an unusable answer.
-            raise TurnFailed(f"the provider failed: {error!r}") from error
+            raise TurnFailed(f"the provider failed: {shown(error)}") from error
         finally:
             tools.is_over = True
         return "".join(parts)
@@ -254,7 +254,7 @@ def _identity_of(conversation: Conversation) -> str:
     try:
         return conversation.identity()
     except ProviderError as error:
-        raise TurnFailed(str(error)) from error
+        raise TurnFailed(reason_of(error)) from error
 
 
 def _start_members(trigger: TurnTrigger | None) -> JsonObject:

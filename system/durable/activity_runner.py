@@ -7,15 +7,16 @@ is made with the knowledge of the earlier ones.
 
 from __future__ import annotations
 
-import asyncio
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from system.durable.activity import Activity, ActivityStatus, Outcome, Refused, Unknown
 from system.durable.back_off import FIRST_PAUSE_NS, pause_ns
 from system.durable.errors import BadActivity, RowDamaged, StateDamaged
 from system.errors import StorageError, StorageFull
+from system.foreign import passes, reason_of, shown
 from system.ports import EffectRefused, Performed
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Pause: TypeAlias = Callable[[int], Awaitable[None]]
-
-_REASON_CHARACTERS: Final = 500
 
 
 class ActivityRunner:
@@ -78,19 +77,19 @@ class ActivityRunner:
                     activity.action, activity.idem_key, activity.arguments
                 )
         except EffectRefused as refused:
-            return Refused(ascii(str(refused))[1:-1][:_REASON_CHARACTERS])
-        except (Exception, asyncio.CancelledError) as failure:
-            task = asyncio.current_task()
-            if isinstance(failure, asyncio.CancelledError) and task and task.cancelling():
+            return Refused(reason_of(refused))
+        except BaseException as failure:
+            if not passes(failure):
+                return Unknown(shown(failure))
+            if isinstance(failure, CancelledError):
                 # If the disk refuses it, the next boot finds an attempt without an outcome.
                 cancelled = Unknown("it was cancelled")
                 with suppress(StorageError):
                     await self._state.run(_recording(self._store, activity.idem_key, cancelled))
-                raise
-            return Unknown(ascii(failure)[:_REASON_CHARACTERS])
+            raise
         # Providers of actions are adapters to foreign services: their types are checked.
         if not isinstance(answer, Performed):
-            return Unknown(f"the answer is not a result: {ascii(answer)[:_REASON_CHARACTERS]}")
+            return Unknown(f"the answer is not a result: {shown(answer)}")
         return answer
 
     async def _patiently(self, work: Callable[[Transaction], T], pause: Pause) -> T:

@@ -6,10 +6,10 @@ runtime. Only ``send`` is passed on unchanged, because a turn bounds it itself.
 
 from __future__ import annotations
 
-from asyncio import CancelledError, current_task
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
+from system.foreign import passes, shown
 from system.ports import Clock, Conversation, Opening, Provider, ProviderError
 
 T = TypeVar("T")
@@ -31,16 +31,10 @@ class Patience:
             raise
         except TimeoutError:
             raise ProviderError(f"{what} took more than {self._limit_ns / 1e9:.0f} s") from None
-        except (Exception, CancelledError) as failure:
-            if was_cancelled(failure):
+        except BaseException as failure:
+            if passes(failure):
                 raise
-            raise ProviderError(f"{what} failed: {failure!r}") from failure
-
-
-def was_cancelled(failure: BaseException) -> bool:
-    """Whether the current task was cancelled, not a task inside the provider."""
-    task = current_task()
-    return isinstance(failure, CancelledError) and task is not None and task.cancelling() > 0
+            raise ProviderError(f"{what} failed: {shown(failure)}") from failure
 
 
 def bounded(
@@ -66,11 +60,12 @@ class BoundedConversation:
             if isinstance(identity, str):
                 # A lone surrogate, which no log can keep, raises.
                 identity.encode()
-        except (Exception, CancelledError) as failure:
-            # Nothing is awaited here, so only the provider itself can have cancelled it.
-            raise ProviderError(f"a conversation has no identity: {failure!r}") from failure
+        except BaseException as failure:
+            if passes(failure):
+                raise
+            raise ProviderError(f"a conversation has no identity: {shown(failure)}") from failure
         if type(identity) is not str:
-            raise ProviderError(f"the identity of a conversation is not a text: {identity!r}")
+            raise ProviderError(f"the identity of a conversation is not a text: {shown(identity)}")
         return identity
 
     async def suspend(self) -> bytes:
@@ -79,7 +74,7 @@ class BoundedConversation:
             self._inner.suspend, "suspending a conversation"
         )
         if not isinstance(blob, bytes):
-            raise ProviderError(f"the blob of a suspended conversation is not bytes: {blob!r}")
+            raise ProviderError(f"the blob of a suspended conversation is not bytes: {shown(blob)}")
         return blob
 
     async def stop(self) -> None:
@@ -96,31 +91,29 @@ class BoundedProvider:
 
     async def create(self, opening: Opening) -> BoundedConversation:
         """Open a new conversation."""
-        create = self._inner.create
-        return self._bounded(
-            await self._patience.wait_for(lambda: create(opening), "creating a conversation")
+        return await self._patience.wait_for(
+            lambda: self._bounded(self._inner.create(opening)), "creating a conversation"
         )
 
     async def restore(self, opening: Opening, identity: str, blob: bytes) -> BoundedConversation:
         """Restore a conversation."""
-        restore = self._inner.restore
-        return self._bounded(
-            await self._patience.wait_for(
-                lambda: restore(opening, identity, blob), "restoring a conversation"
-            )
+        return await self._patience.wait_for(
+            lambda: self._bounded(self._inner.restore(opening, identity, blob)),
+            "restoring a conversation",
         )
 
     async def identities(self) -> Sequence[str]:
         """Return the names of the conversations that the provider keeps."""
-        kept: object = await self._patience.wait_for(
-            self._inner.identities, "listing conversations"
-        )
+        return await self._patience.wait_for(self._identities, "listing conversations")
+
+    async def _identities(self) -> Sequence[str]:
+        kept: object = await self._inner.identities()
         # Testing for a list first avoids the slow test of an abstract class.
         if not isinstance(kept, (list, Sequence)) or not all(isinstance(n, str) for n in kept):
-            raise ProviderError(f"the names of conversations are not texts: {kept!r}")
+            raise ProviderError(f"the names of conversations are not texts: {shown(kept)}")
         return kept
 
-    def _bounded(self, conversation: Conversation) -> BoundedConversation:
-        bounded = BoundedConversation(conversation, self._patience)
+    async def _bounded(self, opening: Awaitable[Conversation]) -> BoundedConversation:
+        bounded = BoundedConversation(await opening, self._patience)
         bounded.identity()
         return bounded
