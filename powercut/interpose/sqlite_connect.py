@@ -21,10 +21,13 @@ except ImportError:  # an interpreter may be built without it
     _connect: Any = None
     _library: SqliteLibrary | None = None
 else:
+    from powercut.interpose.sqlite_finalizer import ClosedConnection, with_finalizer
+
     _connect = vars(_sqlite3)["connect"]
     _library = find_library(vars(_sqlite3).get("__file__"))
 
 _active: Final[list[SqliteVfs]] = []
+_FACTORY_POSITION: Final = 5  # of the parameter of this name
 
 
 def routed_databases() -> Iterator[tuple[object, object]]:
@@ -41,6 +44,12 @@ def connect(router: Router, *arguments: Any, **options: Any) -> Any:
             lifetime.call(_check_path, lifetime, *arguments[:1], **options)
         elif not _active:
             enter(lifetime)
+        if ":memory:" not in {*arguments[:1], options.get("database")}:
+            before, after = arguments[:_FACTORY_POSITION], arguments[_FACTORY_POSITION:]
+            if after:
+                arguments = (*before, with_finalizer(after[0]), *after[1:])
+            else:
+                options["factory"] = with_finalizer(options.get("factory", ClosedConnection))
     return _connect(*arguments, **options)
 
 

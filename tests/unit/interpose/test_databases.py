@@ -81,6 +81,41 @@ def test_two_connections_exclude_each_other(process: Process) -> None:
     second.close()
 
 
+class _Notes(sqlite3.Connection):
+    """A connection with cursors of its own class."""
+
+    def rows(self) -> sqlite3.Cursor:
+        return self.cursor(_NotesCursor).execute("SELECT x FROM t")
+
+
+class _NotesCursor(sqlite3.Cursor):
+    pass
+
+
+def _fail(rows: Callable[[], sqlite3.Cursor]) -> None:
+    for (x,) in rows():
+        raise ValueError(f"of the row {x}")
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_an_exception_leaves_a_loop_over_a_cursor(process: Process, mode: str) -> None:
+    connection = sqlite3.connect("app.db")
+    connection.execute(f"PRAGMA journal_mode={mode}")
+    connection.execute("CREATE TABLE t (x)")
+    connection.executemany("INSERT INTO t VALUES (?)", [(1,), (2,)])
+    connection.commit()
+    with pytest.raises(ValueError, match="of the row 1"):
+        _fail(lambda: connection.execute("SELECT x FROM t"))
+    with pytest.raises(ValueError, match="of the row 1"):
+        _fail(lambda: sqlite3.connect("app.db").execute("SELECT x FROM t"))
+    with pytest.raises(ValueError, match="of the row 1"):
+        _fail(lambda: sqlite3.connect("app.db", factory=_Notes).rows())
+    with pytest.raises(ValueError, match="of the row 1"):
+        _fail(lambda: sqlite3.connect("app.db", 5.0, 0, None, True, _Notes).rows())
+    connection.execute("DELETE FROM t")
+    connection.close()
+
+
 def test_threads_share_a_wal(process: Process) -> None:
     connection = sqlite3.connect("app.db")
     connection.execute("PRAGMA journal_mode=WAL")
