@@ -23,12 +23,13 @@ from powercut.calibrate.tree import HELPER_FILE
 from powercut.calibrate.write_log import LogEntry
 from powercut.fuse.command_check import CheckRunner, memory_folder
 from powercut.fuse.directory import write_image
-from powercut.fuse.image_check import Files, FilesCheck, link_content
+from powercut.fuse.image_check import Files, FilesCheck, file_content, link_content
 from powercut.fuse.mount import attach, detach, sync_file_system
 from powercut.fuse.program import Program, start
 from powercut.fuse.recording import Recording
 from powercut.fuse.watched_calls import answer, receive
 from sim.choices import SeededChoices
+from sim.disk.cache.inode import BLOCK_BYTES
 from sim.errors import HarnessError
 
 _PIPE_BYTES = 1 << 16
@@ -229,5 +230,22 @@ def _files(root: str) -> Files:
             if path.is_symlink():
                 found[key] = link_content(os.readlink(path))
             elif path.is_file() and name != HELPER_FILE:
-                found[key] = path.read_bytes()
+                found[key] = _content(path)
     return found
+
+
+def _content(path: Path) -> bytes:
+    """Return what is compared of a real file, without reading its holes."""
+    blocks: dict[int, bytes] = {}
+    with path.open("rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        position = 0
+        while position < size:
+            try:
+                start = os.lseek(file.fileno(), position, os.SEEK_DATA)
+            except OSError:  # ENXIO: only a hole follows
+                break
+            block = start // BLOCK_BYTES
+            blocks[block] = os.pread(file.fileno(), BLOCK_BYTES, block * BLOCK_BYTES)
+            position = (block + 1) * BLOCK_BYTES
+    return file_content(size, blocks)

@@ -6,7 +6,7 @@ import os
 import stat
 from contextlib import suppress
 
-from sim.disk.cache.inode import Inode
+from sim.disk.cache.inode import BLOCK_BYTES, Inode
 from sim.disk.crash.image import Image
 
 
@@ -39,11 +39,16 @@ def write_image(image: Image, directory: str) -> None:
 
 
 def _write_file(path: str, inode: Inode) -> None:
+    """Make a file; its holes stay holes, so that a large sparse file takes no space."""
     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:
-        content = memoryview(inode.read(0, inode.size))
-        while content:
-            content = content[os.write(descriptor, content) :]
+        for index in sorted(inode.blocks):
+            position = index * BLOCK_BYTES
+            content = memoryview(inode.read(position, BLOCK_BYTES))
+            while content:
+                written = os.pwrite(descriptor, content, position)
+                content, position = content[written:], position + written
+        os.ftruncate(descriptor, inode.size)
     finally:
         os.close(descriptor)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from struct import Struct
 from typing import Final, NamedTuple, Protocol
 
 from oracles.history import Known
@@ -12,16 +13,17 @@ from oracles.violation import UnreadableAfterCrash, Violation
 from powercut.fuse.command_check import CheckPlace
 from powercut.fuse.disk_mount import MountWay
 from powercut.fuse.recording import Recording
-from sim.disk.cache.inode import Inode
+from sim.disk.cache.inode import BLOCK_BYTES, Inode, block_key
 from sim.disk.cache.operation import Rename
 from sim.disk.crash.image import Image
 from sim.disk.disk import Disk
 
 Files = dict[str, bytes]
-"""Contents by path; that of a symbolic link is ``link_content`` of its text."""
+"""Contents by path, as ``file_content`` or ``link_content`` returns them."""
 
 TIMEOUT_S: Final = 10.0
-_SHOWN_BYTES: Final = 4096
+_SIZE: Final = Struct("<Q")
+_KEY_BITS: Final = 64
 
 
 class Checked(NamedTuple):
@@ -77,6 +79,27 @@ class _Commands:
         if second.passed:
             return Checked(None, is_flaky=True)
         return Checked(UnreadableAfterCrash(f"the check fails, {first}", acknowledged=lines))
+
+
+class LongContent(bytes):
+    """Stands for a content of more than a block: its size and a hash.
+
+    A recording may have thousands of states of one large file, and a sparse file may be larger
+    than the memory.
+    """
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return f"{_SIZE.unpack_from(self)[0]} bytes"
+
+
+def file_content(size: int, blocks: Mapping[int, bytes]) -> bytes:
+    """Return what is compared of a file, given its blocks; a block that is missing is zeros."""
+    if size <= BLOCK_BYTES:
+        return blocks.get(0, b"")[:size].ljust(size, b"\0")
+    key = sum(block_key(index, block) for index, block in blocks.items()) % (1 << _KEY_BITS)
+    return LongContent(_SIZE.pack(size) + _SIZE.pack(key))
 
 
 def link_content(text: str) -> bytes:
@@ -135,7 +158,7 @@ def _contents(image: Image) -> Files:
 def _content(inode: Inode) -> bytes | None:
     if inode.link_text:
         return link_content(inode.link_text)
-    return inode.read(0, inode.size) if inode.is_file else None
+    return file_content(inode.size, inode.blocks) if inode.is_file else None
 
 
 def _abbreviated(value: object) -> object:
@@ -143,9 +166,7 @@ def _abbreviated(value: object) -> object:
     if not isinstance(value, dict):
         return value
     return {
-        path: content
-        if content is None or len(content) <= _SHOWN_BYTES
-        else f"{len(content)} bytes"
+        path: str(content) if isinstance(content, LongContent) else content
         for path, content in value.items()
     }
 

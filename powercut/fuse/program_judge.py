@@ -39,6 +39,7 @@ from powercut.fuse.image_check import Checked, CommandCheck, ImageCheck
 from powercut.fuse.parallel import in_processes
 from powercut.fuse.recording import Recording
 from powercut.fuse.recovery_crashes import Recoveries, Recovery
+from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.key import key_of
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
@@ -146,7 +147,8 @@ class ProgramJudge:
         journal, history = self._recording.journal, self._recording.history()
         workload = RecordedWorkload(journal, history)
         searches = {model.name: Search([], 0, 0, exhaustive=False) for model in models}
-        size = sum(map(len, Disk.from_journal(journal).files().values()))
+        tree = Disk.from_journal(journal).unmounted().tree()
+        size = sum(len(inode.blocks) * BLOCK_BYTES for _, inode in tree)
         most = max(_FEWEST_CHECKS, min(self._checks, _CHECKED_BYTES // (size + 1)))
         most = min(most, self._checks)
         try:

@@ -21,6 +21,7 @@ needs_ext4 = pytest.mark.skipif(bool(MISSING), reason="; ".join(MISSING) or "not
 
 CARELESS = "echo new > t; mv t f"
 CAREFUL = "echo new > t; sync t; mv t f; sync ."
+SPARSE = "truncate -s 9G t; echo x >> t; echo | dd of=t seek=9000 bs=1 conv=notrunc status=none"
 
 
 def recorded(folder: Path, script: str) -> None:
@@ -61,8 +62,9 @@ def test_a_lost_rename_is_confirmed_on_ext4(tmp_path: Path) -> None:
 
 
 @needs_ext4
-def test_a_failure_of_a_careful_program_is_not_confirmed(tmp_path: Path) -> None:
-    recorded(tmp_path, CAREFUL)
+@pytest.mark.parametrize("script", [CAREFUL, f"{SPARSE}; sync t; mv t f; sync ."])
+def test_a_failure_of_a_careful_program_is_not_confirmed(tmp_path: Path, script: str) -> None:
+    recorded(tmp_path, script)
     result = powercut_in(tmp_path, "confirm", "it", "ext4", "--images", "40")
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.startswith("ext4: not seen in ")

@@ -84,6 +84,24 @@ def test_a_file_that_is_written_in_place_fails_at_a_kill(tmp_path: Path) -> None
     assert "SilentEmpty  corruption, at a kill" in result.stdout
 
 
+@pytest.mark.parametrize("check", ["", "test ! -e f || test $(stat -c %s f) = 1099511627778"])
+def test_a_sparse_file_may_be_larger_than_the_memory(tmp_path: Path, check: str) -> None:
+    options = ("--check", check) if check else ()
+    script = "truncate -s 1T t; echo x >> t; sync t; mv t f; sync ."
+    found = verdict(tmp_path, script, *options)
+    assert unsafe(found) == []
+    assert found["checked"] == found["images"]
+
+
+def test_a_long_content_is_compared_as_a_whole(tmp_path: Path) -> None:
+    setup = ("--setup", "head -c 9000 /dev/zero > f")
+    assert unsafe(verdict(tmp_path, "truncate -s 9000 t; sync t; mv t f", *setup)) == []
+    change = "printf x | dd of=f seek=5000 bs=1 conv=notrunc status=none; echo saved"
+    result = powercut_in(tmp_path, "try", *setup, "--", "sh", "-c", change)
+    assert "/f shows an older one" in result.stdout
+    assert "  expected  {'/f': '9000 bytes'}" in result.stdout.splitlines()
+
+
 REDO = "echo new > t; sync t; mv t new; sync .; echo saved"
 KEPT = 'v=$(cat f); test "$v" = new || { test "$v" = old && ! grep -q saved "$POWERCUT_ACKS"; }'
 
