@@ -129,9 +129,9 @@ def serve(commands: Connection, parent: int, size_bytes: int) -> None:
 
     First sends the descriptor of the mount, or the ``OSError`` that mounting raised.
     """
-    # Ctrl-C reaches all processes of the terminal. The recorder needs its images to clean up.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    # A terminal sends its signals to all processes. The recorder needs its images to clean up.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     images = Images(size_bytes)
     try:
         device = FuseDevice(images)

@@ -11,20 +11,20 @@ import click
 
 
 class Interruption:
-    """The first SIGINT or SIGTERM during the work; ``happened`` is whether there was one."""
+    """The first SIGINT, SIGTERM or SIGHUP during the work; ``happened`` is whether one came."""
 
     def __init__(self) -> None:
         self.happened = False
 
     @contextmanager
     def awaited(self) -> Iterator[None]:
-        """Let the first SIGINT or SIGTERM of the context raise nothing: its work ends by itself.
+        """Let the first of these signals raise nothing: the work of the context ends by itself.
 
         The second one interrupts at once.
         """
         before = {
             number: handler
-            for number in (signal.SIGINT, signal.SIGTERM)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
             if callable(handler := signal.getsignal(number))
         }
 

@@ -38,6 +38,9 @@ _MODULES = {"try": "try_program"}
 
 _REPEATED_AFTER_S = 0.01
 
+_ENDS = (signal.SIGTERM, signal.SIGHUP)
+"""The signals that end a command as Ctrl-C does: a request, and a terminal that is closed."""
+
 _STDOUT, _STDERR = 1, 2
 
 
@@ -125,7 +128,8 @@ def cli() -> None:
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
     """End as after Ctrl-C, and ignore further requests: a process group may get several."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for number in _ENDS:
+        signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
@@ -152,8 +156,9 @@ def main() -> None:
     _open_standard_streams()
     sys.unraisablehook = _repeat_interrupt
     guard_output()
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _interrupt)
+    for number in _ENDS:
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _interrupt)
     try:
         try:
             cli(prog_name="powercut")

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from powercut.fuse.directory import write_image
 from powercut.fuse.disk_mount import MountWay
 from powercut.fuse.mount import attach, detach, enter_mount_namespace, mount
+from powercut.fuse.orphans import adopt_orphans, end_orphans
 from sim.disk.crash.image import Image
 
 _MEMORY: Final = "/dev/shm"
@@ -92,6 +93,7 @@ class CheckRunner:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._child: subprocess.Popen[bytes] | None = None
+        self._others: frozenset[int] = frozenset()
         self._is_starting = False
         self._is_ending = False
 
@@ -100,6 +102,7 @@ class CheckRunner:
     ) -> Outcome:
         """Run a shell command; ``POWERCUT_ACKS`` names a file with the acknowledged lines."""
         variables = acknowledged_in(self._folder, acknowledged)
+        self._others = adopt_orphans()
         with tempfile.TemporaryFile(dir=self._folder) as output:
             self._is_starting = True
             self._child = subprocess.Popen(
@@ -139,13 +142,15 @@ class CheckRunner:
             # Popen.wait would wait for its lock, which the call that was interrupted may hold.
             with suppress(ChildProcessError):
                 os.waitpid(self._child.pid, 0)
+            end_orphans(self._others)
         os._exit(128 + signal.SIGTERM)
 
     def kill(self) -> None:
-        """End every process of the check."""
+        """End every process of the check, daemons as well."""
         if self._child is not None:
             self._kill(self._child.pid)
             self._child.wait()
+            end_orphans(self._others)
             self._child = None
 
     def _kill(self, group: int) -> None:

@@ -11,18 +11,27 @@ from multiprocessing.connection import Connection, wait
 from types import FrameType
 from typing import Final, NamedTuple, NoReturn, TypeVar
 
+from powercut.fuse.orphans import end_with_parent
 from sim.errors import HarnessError
 
 Result = TypeVar("Result")
 
 _TICK_S: Final = 0.1
-_INTERRUPTS: Final = (signal.SIGINT, signal.SIGTERM)
+_INTERRUPTS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_KILLED: Final = (
+    "a process of powercut was killed before its work was done, most often by the system for want "
+    "of memory, so nothing is proven"
+)
 
 
 class _Failure(NamedTuple):
     """The text of the exception that ended a worker."""
 
     text: str
+
+
+class _Done(NamedTuple):
+    """The last object that a worker sends."""
 
 
 class _Worker(NamedTuple):
@@ -38,7 +47,7 @@ def in_processes(
     Each call runs in a process of its own, which sees everything that this process has made.
     Results are pickled. ``tick`` is called several times a second. All processes have ended when
     the iteration ends, also if ``tick`` raises an exception or the generator is closed. An
-    exception of a worker becomes a ``HarnessError``.
+    exception of a worker becomes a ``HarnessError``, and so does its death.
     """
     workers = [_start(work, number) for number in range(count)]
     waiting = {worker.results for worker in workers}
@@ -48,7 +57,10 @@ def in_processes(
                 assert isinstance(ready, Connection)
                 try:
                     result = ready.recv()
-                except EOFError:
+                except (EOFError, OSError):
+                    tick()  # an interrupt may have ended all processes
+                    raise HarnessError(_KILLED) from None
+                if isinstance(result, _Done):
                     waiting.discard(ready)
                     continue
                 if isinstance(result, _Failure):
@@ -86,16 +98,26 @@ def _work(
 ) -> NoReturn:
     """Send the results, and end this process, which is the worker."""
     try:
+        # A terminal sends its signals to all processes, and the first one decides what they mean.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, _pass_over)
         signal.signal(signal.SIGTERM, _end)
+        end_with_parent(signal.SIGTERM)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         try:
             for result in work(number):
                 results.send(result)
+            results.send(_Done())
+        except HarnessError as mistake:
+            results.send(_Failure(str(mistake)))
         except Exception as error:  # noqa: BLE001 - the other process raises it
             results.send(_Failure(f"{type(error).__name__}: {error}"))
     finally:
         os._exit(0)
+
+
+def _pass_over(_number: int, _frame: FrameType | None) -> None:
+    """Do nothing. A program that this worker starts would inherit an ignored signal."""
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:

@@ -7,7 +7,6 @@ the caller serves the mount while the child starts.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import shutil
@@ -18,13 +17,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
+from powercut.fuse.orphans import adopt_orphans, end_orphans, end_with_parent
 from powercut.fuse.watched_calls import watch_this_process
 from sim.errors import HarnessError
 
-_SET_PARENT_DEATH_SIGNAL: Final = 1
 _CANNOT_START: Final = 127
-
-_libc: Final = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +30,7 @@ class Program:
 
     ``output`` has its stdout, and does not block. ``calls`` has the calls that are watched
     (``watched_calls.py``), or is -1 if they cannot be. ``refusal`` has the reason if it could
-    not start.
+    not start. ``others`` are the children that this process had before.
     """
 
     process: int
@@ -41,6 +38,7 @@ class Program:
     output: int
     calls: int
     refusal: int
+    others: frozenset[int]
 
     def exit_status(self) -> int:
         """Wait for the end; return the exit status, or 128 and the signal as shells do.
@@ -55,11 +53,12 @@ class Program:
         return code if code >= 0 else 128 - code
 
     def end(self) -> None:
-        """Kill every process of its session that is left, and close the descriptors."""
+        """Kill every process that is left of it, daemons as well, and close the descriptors."""
         with suppress(ProcessLookupError):
             os.killpg(self.process, signal.SIGKILL)
         with suppress(ChildProcessError):
             os.waitpid(self.process, 0)
+        end_orphans(self.others)
         for descriptor in (self.ended, self.output, self.calls, self.refusal):
             if descriptor >= 0:
                 os.close(descriptor)
@@ -87,6 +86,7 @@ def start(command: tuple[str, ...], directory: str) -> Program:
     output, its_output = os.pipe()
     refusal, its_refusal = os.pipe()
     ours, theirs = socket.socketpair()
+    others = adopt_orphans()
     process = os.fork()
     if not process:
         _execute(command, directory, its_output, its_refusal, theirs)
@@ -96,7 +96,8 @@ def start(command: tuple[str, ...], directory: str) -> Program:
     with ours:
         _, calls, _, _ = socket.recv_fds(ours, 1, 1)
     os.set_blocking(output, False)
-    return Program(process, os.pidfd_open(process), output, calls[0] if calls else -1, refusal)
+    watched = calls[0] if calls else -1
+    return Program(process, os.pidfd_open(process), output, watched, refusal, others)
 
 
 def _execute(
@@ -105,7 +106,7 @@ def _execute(
     """Become the program, in the child."""
     try:
         os.setsid()
-        _libc.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+        end_with_parent(signal.SIGKILL)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         os.dup2(output, 1)

@@ -152,11 +152,9 @@ def run_program(
             _serve_until_end(connection, program, lines, calls, timeout_s)
             exit_status = program.exit_status()
             found = lines.finish()
-        except BaseException:
+        finally:
             # A call that is not answered would keep its process, also a killed one.
             connection.close()
-            raise
-        finally:
             program.end()
     if server.is_full:
         limit = JOURNAL_BYTES >> 20

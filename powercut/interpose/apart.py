@@ -75,8 +75,9 @@ def _work(task: Callable[[], bytes], result: int, stack: int) -> NoReturn:
     write, leave = os.write, os._exit
     # A collection would write to every page that the two processes share.
     gc.freeze()
-    # A terminal sends Ctrl-C to this process too, and the first process decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A terminal sends its signals to this process too, and the first one decides what they mean.
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     faulthandler.register(_DUMP, file=stack, all_threads=True, chain=False)
     try:
         payload = memoryview(task())

@@ -130,10 +130,11 @@ def _start_worker(describe: Callable[[FrameType | None], str], texts: Connection
             finally:
                 os._exit(128 + signal.SIGTERM)
 
-    # The parent ends its workers by SIGTERM, also if it ignores that signal itself. Ctrl-C
-    # reaches all processes of the terminal; only the parent reports it.
+    # The parent ends its workers by SIGTERM, also if it ignores that signal itself. Ctrl-C and
+    # the end of a terminal reach all of its processes; only the parent reports them.
     signal.signal(signal.SIGTERM, end)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM during ``powercut try``: the results so far, and no process is left."""
+"""Signals that end ``powercut try``: it prints the results so far, and no process is left."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.fuse.recorded import needs_mounts
 pytestmark = needs_mounts
 
 CARELESS = "echo new > t; mv t f"
-SIGNALS = [signal.SIGINT, signal.SIGTERM]
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 CORES = pytest.mark.parametrize(
     "cores", [1, pytest.param(2, marks=pytest.mark.skipif(os.cpu_count() == 1, reason="one core"))]
 )
@@ -108,6 +108,39 @@ def test_an_interrupt_ends_a_recovery_with_its_processes(tmp_path: Path, cores: 
     assert "FAILED  UnreadableAfterCrash" in output
     assert "note: the check wrote nothing" not in output
     assert has_ended(int((tmp_path / "pid").read_text()))
+
+
+def test_checks_end_with_a_powercut_that_is_killed(tmp_path: Path) -> None:
+    with trying(tmp_path, 1, hanging_after(4, tmp_path)) as process:
+        process.kill()
+    assert has_ended(int((tmp_path / "pid").read_text()))
+
+
+DAEMON = "setsid sh -c 'echo $$ > {}; exec sleep 1000' & while ! test -s {}; do :; done"
+
+
+def test_a_daemon_ends_with_its_program(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    script = f"echo > f; {DAEMON.format(pid, pid)}"
+    with started(tmp_path, 1, "record", "--", "sh", "-c", script) as process:
+        output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert "2 operations" in output
+    assert has_ended(int(pid.read_text()))
+
+
+@pytest.mark.parametrize("nested", [(), ("--nested",)], ids=["", "nested"])
+def test_a_daemon_ends_with_its_check(tmp_path: Path, nested: tuple[str, ...]) -> None:
+    # The next check would meet the daemon of the one before.
+    pid = tmp_path / "pid"
+    pid.write_text("none")
+    check = f"kill -0 $(cat {pid}) && exit 1; rm {pid}; echo > x; {DAEMON.format(pid, pid)}"
+    options = (*nested, "--check", check, "--json", "out")
+    with started(tmp_path, 1, "try", *options, "--", "sh", "-c", CARELESS) as process:
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert json.loads((tmp_path / "out").read_text())["flaky"] == 0
+    assert has_ended(int(pid.read_text()))
 
 
 def test_an_interrupt_before_a_failure_proves_nothing(tmp_path: Path) -> None:

@@ -281,7 +281,7 @@ def test_a_failing_setup_is_a_mistake(tmp_path: Path) -> None:
     assert result.stderr == "Error: the setup command ended with exit status 4: exit 4\n"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_ends_the_program_and_leaves_nothing(tmp_path: Path, number: int) -> None:
     script = f"echo > f; echo $$ > {tmp_path}/pid; exec sleep 1000"
     process = subprocess.Popen(

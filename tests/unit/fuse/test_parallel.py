@@ -1,0 +1,48 @@
+"""Work in processes: one that is killed, and one that makes a mistake."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from powercut.explorer.ticker import Stopped
+from powercut.fuse.parallel import in_processes
+from sim.errors import HarnessError
+
+
+def killed_after_one(number: int) -> Iterator[int]:
+    yield number
+    if number:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def nothing() -> None:
+    pass
+
+
+def test_a_process_that_is_killed_leaves_no_verdict() -> None:
+    with pytest.raises(HarnessError, match=r"^a process of powercut was killed before its work"):
+        list(in_processes(2, killed_after_one, nothing))
+
+
+def test_processes_that_an_interrupt_kills_are_the_end_of_the_work() -> None:
+    def stop() -> None:
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        list(in_processes(1, lambda _number: killed_after_one(1), stop))
+
+
+def test_all_results_come() -> None:
+    assert sorted(in_processes(2, lambda number: range(number, 6, 2), nothing)) == list(range(6))
+
+
+def test_a_mistake_is_its_own_sentence() -> None:
+    def mistaken(_number: int) -> Iterator[int]:
+        raise HarnessError("a mistake")
+
+    with pytest.raises(HarnessError, match=r"^a mistake$"):
+        list(in_processes(1, mistaken, nothing))
