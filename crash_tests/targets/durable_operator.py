@@ -93,7 +93,7 @@ class DurableOperator(DurableTriggers):
         catch_up = str(arguments.get("catch_up", "latest"))
         spec = ScheduleSpec(
             "cron", str(arguments["period"]), session_id=str(arguments["session"]) or None,
-            payload={"s": schedule_id}, catch_up=catch_up,
+            payload={"s": schedule_id}, description=f"about {schedule_id}", catch_up=catch_up,
         )  # fmt: skip
         possible: list[NominalTimes]
         if arguments["period"] in CRON:
@@ -112,9 +112,10 @@ class DurableOperator(DurableTriggers):
                 self._shadow.state, schedule_id,
                 ExpectedSchedule(
                     times, spec.session_id, times.after(int(now)), None, catch_up,
-                    spec.kind == "once",
+                    spec.kind == "once", definition=(spec.kind, spec.spec, spec.zone),
+                    payload=f'{{"s":"{schedule_id}"}}', description=spec.description,
                 ),
-                f'{{"s":"{schedule_id}"}}', now,
+                now,
             )
             for times in possible
         ]  # fmt: skip

@@ -128,8 +128,11 @@ class DurableTriggers(DurableStore):
             "resume": f"resume:task-{session}",
         }[kind]  # fmt: skip
         name, payload = f"t{self._number}", {"n": self._number}
-        spec = TriggerSpec(source, dict(payload), session_id=session or None, key=key)
-        expected = ExpectedTrigger(key, session or None, 0.0, priority, f'{{"n":{self._number}}}')
+        about = f"about {name}"
+        spec = TriggerSpec(source, dict(payload), about, session or None, key=key)
+        expected = ExpectedTrigger(
+            key, session or None, 0.0, priority, f'{{"n":{self._number}}}', description=about
+        )
         return name, spec, expected
 
     # -- claim ---------------------------------------------------------------------------
@@ -245,11 +248,14 @@ class DurableTriggers(DurableStore):
         if number and (task is None or task.status != "DONE"):
             status = _STATUSES[number - 1]
             checkpoint = Checkpoint(
-                f"task-{session}", session, 0 if task is None else task.last_seq, status,
-                [number], [("step", number)] * number,
+                f"task-{session}", session, 0 if task is None else len(task.events), status,
+                [outbox.seq], [("step", outbox.seq)] * number,
             )  # fmt: skip
             outbox = replace(outbox, checkpoints=(checkpoint,))
-            state = state.checkpointed(checkpoint.task_id, session, status, number, now)
+            state = state.checkpointed(
+                checkpoint.task_id, session, status, f"[{outbox.seq}]",
+                [("step", str(outbox.seq))] * number, now,
+            )  # fmt: skip
         for position in range(int(str(arguments["activity"]))):
             action = list(ACTIONS.values())[position]
             intent = Intent(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from oracles.durable.rows import Row, Rows
-from oracles.durable.shadow_state import OPEN, ExpectedTrigger, State
+from oracles.durable.shadow_state import OPEN, SCHEDULE_PRIORITY, ExpectedTrigger, State
 from oracles.durable.violations import (
     EndlessRetry,
     FreedKey,
@@ -58,7 +58,7 @@ def is_torn(candidates: Sequence[State], rows: Rows, ids: Mapping[str, str]) -> 
         found = rows.tasks.get(task_id, {})
         shown = found.get("status"), found.get("last_seq")
         expected = [each.tasks.get(task_id) for each in candidates]
-        if shown not in [(each and each.status, each and each.last_seq) for each in expected]:
+        if shown not in [(each and each.status, each and len(each.events)) for each in expected]:
             return False
     return True
 
@@ -104,12 +104,12 @@ def _trigger_difference(name: str, trigger: ExpectedTrigger, row: Row) -> Violat
     if trigger.payload not in (None, row["payload_json"]):
         return TornRecord("a trigger has another payload", **evidence)
     expected = (
-        trigger.session, trigger.resolution, trigger.missed, trigger.key, trigger.priority,
-        trigger.routed,
+        trigger.session, trigger.resolution, trigger.missed, trigger.key, trigger.source,
+        trigger.priority, trigger.description, trigger.routed,
     )  # fmt: skip
     if expected != (
-        row["session_id"], row["resolution"], row["missed"], row["dedup_key"], row["priority"],
-        bool(row["routed"]),
+        row["session_id"], row["resolution"], row["missed"], row["dedup_key"], row["source"],
+        row["priority"], row["description"], bool(row["routed"]),
     ):  # fmt: skip
         return InvalidState("a column of a trigger has another value than expected", **evidence)
     return None
@@ -140,6 +140,15 @@ def _schedule_difference(state: State, rows: Rows) -> Violation | None:
             bool(row["paused"]), row["ended_at"] is not None,
         ):  # fmt: skip
             return WrongSchedule("a schedule is wrongly paused or ended, or not", **evidence)
+        expected = (
+            *schedule.definition, schedule.session, SCHEDULE_PRIORITY, schedule.description,
+            schedule.payload, schedule.catch_up, schedule.dead_in_row,
+        )  # fmt: skip
+        if expected != (
+            row["kind"], row["spec"], row["zone"], row["session_id"], row["priority"],
+            row["description"], row["payload_json"], row["catch_up"], row["dead_in_row"],
+        ):  # fmt: skip
+            return WrongSchedule("a schedule has another definition", **evidence)
     if set(rows.schedules) > set(state.schedules):
         return Phantom("a schedule exists that was not created", actual=rows.schedules)
     return None
@@ -151,12 +160,13 @@ def _task_difference(state: State, rows: Rows) -> Violation | None:
         evidence = {"task_id": task_id, "expected": task, "actual": row}
         if row is None:
             return LostAck("a task is gone", **evidence)
-        if (row["session_id"], row["status"], row["last_seq"]) != (
-            task.session, task.status, task.last_seq,
+        if (row["session_id"], row["status"], row["todos_json"], row["last_seq"]) != (
+            task.session, task.status, task.todos, len(task.events),
         ):  # fmt: skip
             return TornRecord("a task has another state than expected", **evidence)
-        if rows.events.get(task_id, 0) != task.last_seq:
-            return TornRecord("a task has other events", **evidence)
+        events = tuple(rows.events.get(task_id, ()))
+        if events != task.events:
+            return TornRecord("a task has other events", **evidence, events=events)
     if set(rows.tasks) | set(rows.events) > set(state.tasks):
         return Phantom("a task exists that was never begun", actual=rows.tasks)
     for key, arguments in state.intents.items():

@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from oracles.durable.shadow_state import ExpectedSchedule, ExpectedTrigger, State
+from oracles.durable.shadow_state import (
+    SCHEDULE_PRIORITY,
+    ExpectedSchedule,
+    ExpectedTrigger,
+    State,
+)
 
-PRIORITY: Final = 30
 MOST_MISSED: Final = 1_000
 LATE_S: Final = 120
 
@@ -17,15 +21,14 @@ def name_of(schedule_id: str, nominal: int) -> str:
     return f"{schedule_id} at {nominal}"
 
 
-def armed(
-    state: State, schedule_id: str, schedule: ExpectedSchedule, payload: str | None, now: float
-) -> State:
+def armed(state: State, schedule_id: str, schedule: ExpectedSchedule, now: float) -> State:
     """Arm a schedule for its next occurrence; without a next occurrence it ends at ``now``."""
     if schedule.upcoming is None:
-        return state.with_schedule(schedule_id, replace(schedule, ended_at=now))
+        return state.with_schedule(schedule_id, ended(schedule, now))
     trigger = ExpectedTrigger(
         schedule.key_of(schedule_id, schedule.upcoming), schedule.session,
-        float(schedule.upcoming), PRIORITY, payload,
+        float(schedule.upcoming), SCHEDULE_PRIORITY, schedule.payload,
+        description=schedule.description,
     )  # fmt: skip
     name = name_of(schedule_id, schedule.upcoming)
     return state.emitted(name, trigger, 0.0).with_schedule(schedule_id, schedule)
@@ -62,7 +65,7 @@ def _followed(state: State, name: str, now: float) -> tuple[State, int, bool]:
         missed, last = schedule.times.number(nominal, int(now)), schedule.times.last(int(now))
     upcoming = None if schedule.is_once else schedule.times.after(last)
     following = replace(schedule, upcoming=upcoming, last=last)
-    state = armed(state, schedule_id, following, trigger.payload, now)
+    state = armed(state, schedule_id, following, now)
     return state, min(missed, MOST_MISSED), is_skipped
 
 
@@ -78,8 +81,12 @@ def deleted(state: State, schedule_id: str, now: float) -> State:
         if trigger.status == "PENDING" and state.schedule_of(trigger)[0] == schedule_id:
             state = state.settled(name, "superseded", now)
     keys = [key for key in state.keys if _belongs(key, schedule_id)]
-    ended = replace(schedule, upcoming=None, ended_at=now)
-    return state.without_keys(*keys).with_schedule(schedule_id, ended)
+    return state.without_keys(*keys).with_schedule(schedule_id, ended(schedule, now))
+
+
+def ended(schedule: ExpectedSchedule, now: float) -> ExpectedSchedule:
+    """Return a schedule at its end, without its body."""
+    return replace(schedule, upcoming=None, ended_at=now, payload="null", description=None)
 
 
 def _belongs(key: str, schedule_id: str) -> bool:

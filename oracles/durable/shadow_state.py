@@ -6,13 +6,14 @@ state after it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from types import MappingProxyType
 from typing import Final
 
 from oracles.durable.nominal_times import NominalTimes
+from oracles.durable.rows import Event
 
 FIRST_PAUSE_S: Final = 30
 LONGEST_PAUSE_S: Final = 3_600
@@ -24,6 +25,11 @@ _SCOPES: Final = {
     "immediate": "window", "memory": "active", "resume": "active", "reminder": "forever",
     "skill": "forever", "scheduled": "forever", "scheduled-once": "forever",
 }  # fmt: skip
+SOURCES: Final = {
+    "immediate": "IMMEDIATE", "memory": "MEMORY", "resume": "RESUME", "reminder": "SCHEDULED",
+    "skill": "SKILL_WORKFLOW", "scheduled": "SCHEDULED", "scheduled-once": "SCHEDULED",
+}  # fmt: skip
+SCHEDULE_PRIORITY: Final = 30
 _REPLACED: Final = ("memory",)
 
 
@@ -41,6 +47,7 @@ class ExpectedTrigger:
     priority: int
     payload: str | None
     spread_s: float = 0.0
+    description: str | None = None
     status: str = "PENDING"
     attempts: int = 0
     fence: int = 0
@@ -49,6 +56,11 @@ class ExpectedTrigger:
     missed: int = 0
     routed: bool = False
     settled_at: float = 0.0
+
+    @property
+    def source(self) -> str:
+        """The source that its key names; a trigger without a key is IMMEDIATE."""
+        return SOURCES[(self.key or "immediate").partition(":")[0]]
 
     def due_by(self, now: float) -> bool:
         """Whether it is due at ``now``, at every time that ``fire_at`` may have."""
@@ -68,7 +80,8 @@ class ExpectedKey:
 class ExpectedSchedule:
     """A schedule whose next occurrence is ``upcoming``: None while it is paused, and after its end.
 
-    Without a ``session`` its triggers are routed. No occurrence up to the time ``last`` is fired
+    ``definition`` is its kind, specification and zone; ``payload`` is canonical JSON. Without a
+    ``session`` its triggers are routed. No occurrence up to the time ``last`` is fired
     again. ``dead_in_row`` counts successive occurrences that became FAILED or DEAD.
     """
 
@@ -81,6 +94,9 @@ class ExpectedSchedule:
     dead_in_row: int = 0
     is_paused: bool = False
     ended_at: float | None = None
+    definition: tuple[str, str, str] = ("every", "60", "UTC")
+    payload: str = "null"
+    description: str | None = None
 
     def key_of(self, schedule_id: str, nominal: int) -> str:
         """Return the dedup key of an occurrence."""
@@ -91,11 +107,12 @@ class ExpectedSchedule:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedTask:
-    """A task with the number of its events."""
+    """A task; ``todos`` and the data of ``events`` are canonical JSON."""
 
     session: str
     status: str
-    last_seq: int
+    todos: str
+    events: tuple[Event, ...]
     ended_at: float | None = None
 
 
@@ -293,13 +310,15 @@ class State:
         return schedule_id, schedule if is_living else None
 
     def checkpointed(
-        self, task_id: str, session: str, status: str, events: int, now: float
-    ) -> State:
-        """Append events to a task, and give it a status."""
+        self, task_id: str, session: str, status: str, todos: str, events: Sequence[Event],
+        now: float,
+    ) -> State:  # fmt: skip
+        """Append events to a task, and give it a status and todos."""
         old = self.tasks.get(task_id)
-        last_seq = (0 if old is None else old.last_seq) + events
+        before = () if old is None else old.events
         ended_at = now if status == "DONE" else None
-        return self.with_task(task_id, ExpectedTask(session, status, last_seq, ended_at))
+        task = ExpectedTask(session, status, todos, (*before, *events), ended_at)
+        return self.with_task(task_id, task)
 
     def intended(self, key: str, arguments: str) -> State:
         """Record an activity."""
@@ -332,4 +351,7 @@ class State:
 
 
 def _done(trigger: ExpectedTrigger, resolution: str, now: float) -> ExpectedTrigger:
-    return replace(trigger, status="DONE", resolution=resolution, payload="null", settled_at=now)
+    return replace(
+        trigger, status="DONE", resolution=resolution, payload="null", description=None,
+        settled_at=now,
+    )  # fmt: skip

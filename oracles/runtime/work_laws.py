@@ -8,7 +8,7 @@ FAILED, DEAD or UNCERTAIN is reported.
 
 from __future__ import annotations
 
-import json
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
@@ -18,6 +18,13 @@ from oracles.runtime.log_records import MessageRecord, TaskRecord, TurnRecord
 from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.session_state import SessionState
 from oracles.runtime.violations import LostReport, LostTask, TornLine, UnsettledTrigger
+from oracles.runtime.work_contents import (
+    check_activity,
+    check_emitted,
+    check_reminder,
+    check_schedule,
+    is_task_of,
+)
 from oracles.violation import InvalidState, LostAck, Phantom
 
 _FINAL: Final = ("DONE", "FAILED", "CANCELLED")
@@ -48,6 +55,7 @@ def check_lines(
         for turn in turns:
             if turn.seq <= applied:
                 _check_applied(state, turn, triggers, rows, gone)
+                _check_contents(state, turn, triggers, rows)
             else:
                 _check_not_begun(turn, triggers, rows)
 
@@ -138,25 +146,26 @@ def _check_tasks(
     state: SessionState, turns: list[TurnRecord], applied: int, rows: Rows,
     stopped_keys: Collection[str],
 ) -> None:  # fmt: skip
-    expected: dict[str, TaskRecord] = {}
+    lines: defaultdict[str, list[TaskRecord]] = defaultdict(list)
     for turn in turns:
         if turn.seq <= applied:
-            expected.update((task.task_id, task) for task in turn.tasks)
+            for task in turn.tasks:
+                lines[task.task_id].append(task)
     for task_id, row in rows.tasks.items():
         if row["session_id"] != state.session_id:
             continue
-        task = expected.get(task_id)
-        last_seq = 0 if task is None else task.last_seq + len(task.events)
-        if task is None or (row["last_seq"], rows.events[task_id]) != (last_seq, last_seq):
+        events = rows.events.get(task_id, ())
+        if task_id not in lines or not is_task_of(lines[task_id], row, events):
             raise TornLine(
                 "a task differs from the lines that are applied",
-                expected=task, actual=row, events=rows.events.get(task_id),
+                lines=lines.get(task_id), actual=row, events=events,
             )  # fmt: skip
-        if row["status"] not in _statuses(state, task, stopped_keys):
-            raise InvalidState("a task has another status", expected=task, actual=row)
-    for task_id, task in expected.items():
-        if not (task_id in rows.tasks or task.status in _FINAL or state.ended):
-            raise LostAck("a task is gone", path=state.path, expected=task)
+        last = lines[task_id][-1]
+        if row["status"] not in _statuses(state, last, stopped_keys):
+            raise InvalidState("a task has another status", expected=last, actual=row)
+    for task_id, (*_, last) in lines.items():
+        if not (task_id in rows.tasks or last.status in _FINAL or state.ended):
+            raise LostAck("a task is gone", path=state.path, expected=last)
 
 
 def _statuses(
@@ -180,10 +189,8 @@ def _check_activities(
         row = rows.activities.get(key)
         if row is None and key not in ended and not _is_reported_as_settled(state, key):
             raise LostAck("an activity of a line is not in the ledger", path=state.path, key=key)
-        if row is not None and (row["action"], json.loads(row["arguments_json"])) != (
-            each.action, each.arguments,
-        ):  # fmt: skip
-            raise InvalidState("an activity differs from its line", expected=each, actual=row)
+        if row is not None:
+            check_activity(each, row)
     for key, row in rows.activities.items():
         if row["session_id"] == state.session_id and key not in requested:
             raise TornLine("an activity is in the ledger before its line", actual=row)
@@ -223,6 +230,21 @@ def _check_applied(
         row = rows.schedules.get(key)
         if key in own and row is not None and row["ended_at"] is None:
             raise TornLine("a schedule continues although a line has ended it", key=key, **evidence)
+
+
+def _check_contents(
+    state: SessionState, turn: TurnRecord, triggers: Mapping[str, Row], rows: Rows
+) -> None:
+    """Check what the rows of a line contain."""
+    for reminder in turn.reminders:
+        if (row := triggers.get(reminder.reminder_id)) is not None:
+            check_reminder(state.session_id, reminder, row)
+    for emitted in turn.emitted:
+        if (row := triggers.get(emitted.trigger_id)) is not None:
+            check_emitted(state.session_id, emitted, row)
+    for schedule in turn.scheduled:
+        if (row := rows.schedules.get(schedule.schedule_id)) is not None:
+            check_schedule(state.session_id, schedule, row)
 
 
 def _check_not_begun(turn: TurnRecord, triggers: Mapping[str, Row], rows: Rows) -> None:

@@ -28,6 +28,7 @@ from oracles.violation import InvalidState, LostAck, Phantom, Resurrected, TornR
 from tests.unit.oracles.durable.rows_of import rows_of
 
 NOW = 1_000.0
+STEP = ("step", "1")
 
 
 class Story:
@@ -44,8 +45,8 @@ class Story:
         state = claimed(state, "t3", NOW).stopped("t3", "DEAD", NOW)
         state = claimed(state, "t4", NOW).settled("t4", "handled", NOW)
         schedule = ExpectedSchedule(Periodic(900, 60), "a", 1_020)
-        state = armed(state, "s1", schedule, "null", NOW)
-        state = state.checkpointed("task", "a", "ACTIVE", 2, NOW)
+        state = armed(state, "s1", schedule, NOW)
+        state = state.checkpointed("task", "a", "ACTIVE", "[]", [STEP, STEP], NOW)
         self.state = state.intended("activity:x:1", "{}")
         self.take(self.state)
 
@@ -95,6 +96,8 @@ WRONG: dict[str, tuple[type[Violation], Callable[[Any], object]]] = {
     "another payload": (TornRecord, changed("t1", payload_json="[]")),
     "another session": (InvalidState, changed("t1", session_id="b")),
     "another priority": (InvalidState, changed("t1", priority=1)),
+    "another source": (InvalidState, changed("t1", source="MEMORY")),
+    "another description": (InvalidState, changed("t1", description="another")),
     "routed by nothing": (InvalidState, changed("t1", routed=1)),
     "another end": (InvalidState, changed("t4", resolution="superseded")),
     "a free key": (FreedKey, lambda rows: rows.keys.pop("skill:w:1")),
@@ -108,11 +111,24 @@ WRONG: dict[str, tuple[type[Violation], Callable[[Any], object]]] = {
         WrongSchedule, lambda rows: rows.schedules["s1"].update(last_nominal=960),
     ),
     "a paused schedule": (WrongSchedule, lambda rows: rows.schedules["s1"].update(paused=1)),
+    "another kind": (WrongSchedule, lambda rows: rows.schedules["s1"].update(kind="cron")),
+    "another period": (WrongSchedule, lambda rows: rows.schedules["s1"].update(spec="61")),
+    "another zone": (WrongSchedule, lambda rows: rows.schedules["s1"].update(zone="Asia/Tokyo")),
+    "another receiver": (WrongSchedule, lambda rows: rows.schedules["s1"].update(session_id="b")),
+    "another importance": (WrongSchedule, lambda rows: rows.schedules["s1"].update(priority=31)),
+    "another subject": (WrongSchedule, lambda rows: rows.schedules["s1"].update(description="b")),
+    "another body": (WrongSchedule, lambda rows: rows.schedules["s1"].update(payload_json="1")),
+    "another rule": (WrongSchedule, lambda rows: rows.schedules["s1"].update(catch_up="all")),
+    "another count": (WrongSchedule, lambda rows: rows.schedules["s1"].update(dead_in_row=1)),
     "an ended schedule": (WrongSchedule, lambda rows: rows.schedules["s1"].update(ended_at=NOW)),
     "a lost task": (LostAck, lambda rows: rows.tasks.pop("task")),
     "an unknown task": (Phantom, lambda rows: rows.tasks.update({"other": {}})),
     "another progress": (TornRecord, lambda rows: rows.tasks["task"].update(last_seq=1)),
-    "a lost event": (TornRecord, lambda rows: rows.events.update(task=1)),
+    "other todos": (TornRecord, lambda rows: rows.tasks["task"].update(todos_json="[1]")),
+    "a lost event": (TornRecord, lambda rows: rows.events.update(task=(STEP,))),
+    "a rewritten event": (
+        TornRecord, lambda rows: rows.events.update(task=(("step", "2"), STEP)),
+    ),
     "a lost activity": (LostAck, lambda rows: rows.activities.clear()),
     "other arguments": (
         LostAck, lambda rows: rows.activities["activity:x:1"].update(arguments_json="[]"),
@@ -151,7 +167,7 @@ def test_a_durable_line_leaves_the_state_after_it(story: Story) -> None:
 
 def test_a_part_of_a_transaction_is_torn(story: Story) -> None:
     settled = story.state.settled("t2", "handled", NOW)
-    story.shadow.begin(settled.checkpointed("task", "a", "DONE", 1, NOW))
+    story.shadow.begin(settled.checkpointed("task", "a", "DONE", "[]", [STEP], NOW))
     with pytest.raises(TornTransaction):
         story.shadow.settle(rows_of(settled), lambda state: state, NOW)
 
@@ -234,7 +250,7 @@ def test_a_key_of_scope_window_is_kept_with_its_trigger(story: Story) -> None:
 
 
 def test_an_ended_task_is_removed_after_a_week(story: Story) -> None:
-    state = story.state.checkpointed("task", "a", "DONE", 1, NOW)
+    state = story.state.checkpointed("task", "a", "DONE", "[]", [STEP], NOW)
     story.take(state)
     kept = collected(state)
     gone = replace(kept, tasks={}, events={})
@@ -256,11 +272,13 @@ def test_an_ended_schedule_is_removed_after_a_week(story: Story) -> None:
 
 
 def test_a_task_that_begins_again_ends_again(story: Story) -> None:
-    ended = story.state.checkpointed("task", "a", "DONE", 1, NOW)
+    ended = story.state.checkpointed("task", "a", "DONE", "[]", [STEP], NOW)
     story.take(ended)
     story.now = NOW + WEEK_S
-    story.take(ended.without_trigger("t4").checkpointed("task", "a", "ACTIVE", 1, story.now))
-    ended = story.shadow.state.checkpointed("task", "a", "DONE", 1, story.now)
+    story.take(
+        ended.without_trigger("t4").checkpointed("task", "a", "ACTIVE", "[]", [STEP], story.now)
+    )
+    ended = story.shadow.state.checkpointed("task", "a", "DONE", "[]", [STEP], story.now)
     story.take(ended)
     collect(story, story.now + 10, rows_of(ended))
 
@@ -268,7 +286,7 @@ def test_a_task_that_begins_again_ends_again(story: Story) -> None:
 def test_a_line_that_is_applied_after_the_clock_was_set_back_has_ended_then(
     story: Story,
 ) -> None:
-    ended = story.state.checkpointed("task", "a", "DONE", 1, NOW)
+    ended = story.state.checkpointed("task", "a", "DONE", "[]", [STEP], NOW)
     story.shadow.begin(ended, certain=True)
     story.now = NOW - 500
     assert story.shadow.settle(rows_of(ended), lambda state: state, story.now)

@@ -14,7 +14,7 @@ PERIOD = 60
 
 def waiting(catch_up: str = "latest", session: str | None = "a") -> State:
     schedule = ExpectedSchedule(Periodic(0, PERIOD), session, PERIOD, catch_up=catch_up)
-    return armed(State(), "s", schedule, "null", 0.0)
+    return armed(State(), "s", schedule, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_an_occurrence_is_fired_late_once_or_not_at_all(
 
 def test_a_one_time_schedule_ends_with_its_claim() -> None:
     schedule = ExpectedSchedule(OneTime(50), "a", 50, is_once=True)
-    state = claimed(armed(State(), "s", schedule, None, 0.0), name_of("s", 50), 55.0)
+    state = claimed(armed(State(), "s", schedule, 0.0), name_of("s", 50), 55.0)
     assert (state.schedules["s"].upcoming, state.schedules["s"].ended_at) == (None, 55.0)
     assert list(state.triggers) == [name_of("s", 50)]
 
@@ -79,7 +79,9 @@ def test_the_end_of_a_session_leaves_nothing_of_it() -> None:
     for name, key in (("plain", None), ("kept", None), ("reminder", "reminder:1")):
         state = state.emitted(name, ExpectedTrigger(key, "a", 0.0, 10, "1"), 0.0)
     other = ExpectedTrigger("resume:task", "b", 0.0, 5, "1")
-    state = state.emitted("other", other, 0.0).checkpointed("task", "a", "ACTIVE", 1, 0.0)
+    state = state.emitted("other", other, 0.0).checkpointed(
+        "task", "a", "ACTIVE", "[]", [("step", "1")], 0.0
+    )
     routed = ExpectedTrigger(None, None, 0.0, 10, "1")
     state = claimed(state.emitted("routed", routed, 0.0), "routed", 0.0).routed("routed", "a")
     state = session_ended(claimed(state, "plain", 0.0), "a", 9.0)

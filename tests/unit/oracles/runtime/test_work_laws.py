@@ -31,9 +31,13 @@ def _check(trigger_status: str, resolution: str | None) -> None:
         "id": "trigger-1", "dedup_key": f"resume:{TASK}", "session_id": hexed("boss"),
         "status": trigger_status, "resolution": resolution,
     }  # fmt: skip
-    task = {"task_id": TASK, "session_id": hexed("boss"), "status": "BLOCKED", "last_seq": 1}
+    task = {
+        "task_id": TASK, "session_id": hexed("boss"), "status": "BLOCKED", "todos_json": '["a"]',
+        "last_seq": 1,
+    }  # fmt: skip
     rows = Rows(
-        [trigger], {}, {}, {TASK: task}, {TASK: 1}, {}, applied={hexed("boss"): ALL}
+        [trigger], {}, {}, {TASK: task}, {TASK: [("begin", "null")]}, {},
+        applied={hexed("boss"): ALL},
     )  # fmt: skip
     snapshot, triggers = story.snapshot(), ShadowTriggers()
     triggers.check(snapshot, rows, NOW_NS)
