@@ -155,6 +155,12 @@ _PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
 """The arguments of each tool; all others take the name of an agent."""
 
 
+_MARKED: Final = {
+    "emit": "description", "schedule": "description", "begin_task": "data", "checkpoint": "data",
+}  # fmt: skip
+"""Tools with an argument that tells their calls apart."""
+
+
 def _near(choices: Choices) -> str:
     return choices.pick("to", ("$child", "$sender", *NAMES, "$child", "USER", "nobody"))
 
@@ -184,7 +190,8 @@ class ScriptedAgent:
                 call_id = f"{message['message_id']} {number}"
                 if call_id not in self._arguments:
                     context = _Context(message["message_id"], message["sender"], results, tools)
-                    self._arguments[call_id] = self._resolved(arguments, context)
+                    marked = {_MARKED[tool]: call_id} if tool in _MARKED else {}
+                    self._arguments[call_id] = self._resolved(arguments, context) | marked
                 # A model that runs twice makes the same call under the same id.
                 result = tools.call(call_id, tool, self._arguments[call_id])
                 results.append(result)

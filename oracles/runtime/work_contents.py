@@ -67,9 +67,20 @@ def _check_trigger(expected: tuple[object, ...], row: Row) -> None:
         raise InvalidState("a trigger differs from its line", expected=expected, actual=row)
 
 
-def check_schedule(session_id: str, schedule: ScheduleRecord, row: Row) -> None:
-    """Check a schedule of the agent with this session."""
+def check_schedule(
+    session_id: str, schedule: ScheduleRecord, row: Row, triggers: Iterable[Row]
+) -> None:
+    """Check a schedule of the agent with this session, and its occurrences in ``triggers``."""
     priority = SCHEDULE_PRIORITY if schedule.priority is None else schedule.priority
+    for each in triggers:
+        if (each["dedup_key"] or "").startswith(f"scheduled:{schedule.schedule_id}:"):
+            _check_trigger(
+                (
+                    "SCHEDULED", session_id, each["dedup_key"], priority, schedule.description,
+                    schedule.payload,
+                ),
+                each,
+            )  # fmt: skip
     body = schedule.description, schedule.payload
     if row["ended_at"] is not None:
         body = None, None

@@ -244,7 +244,7 @@ def _check_contents(
             check_emitted(state.session_id, emitted, row)
     for schedule in turn.scheduled:
         if (row := rows.schedules.get(schedule.schedule_id)) is not None:
-            check_schedule(state.session_id, schedule, row)
+            check_schedule(state.session_id, schedule, row, rows.triggers)
 
 
 def _check_not_begun(turn: TurnRecord, triggers: Mapping[str, Row], rows: Rows) -> None:

@@ -59,6 +59,11 @@ def _rows() -> Rows:
         "fire_at": NOW_S, "priority": 50, "description": "about it", "payload_json": '{"a":1}',
         "status": "PENDING", "resolution": None,
     }  # fmt: skip
+    occurrence = {
+        "id": "t10", "source": "SCHEDULED", "dedup_key": "scheduled:s1:60", "session_id": BOSS,
+        "fire_at": 60.0, "priority": 30, "description": "about that", "payload_json": '{"b":2}',
+        "status": "PENDING", "resolution": None,
+    }  # fmt: skip
     schedule = {
         "schedule_id": "s1", "kind": "every", "spec": "60", "zone": "UTC", "session_id": BOSS,
         "priority": 30, "description": "about that", "payload_json": '{"b":2}', "catch_up": "all",
@@ -73,7 +78,7 @@ def _rows() -> Rows:
         "task_id": "task-1", "status": "INTENT",
     }  # fmt: skip
     return Rows(
-        [reminder, emitted], {}, {"s1": schedule}, {"task-1": task},
+        [reminder, emitted, occurrence], {}, {"s1": schedule}, {"task-1": task},
         {"task-1": [("begin", "null"), ("step", "1"), ("step", "2")]}, {"key-1": activity},
         applied={BOSS: 1_000},
     )  # fmt: skip
@@ -101,7 +106,7 @@ def test_a_trigger_and_a_schedule_have_the_priority_of_their_lines() -> None:
         "boss", "t4", "r1", emitted=[{**EMITTED, "priority": 51}],
         scheduled=[{**SCHEDULED, "priority": 21}],
     )  # fmt: skip
-    wrong: Any = Rows(rows.triggers[1:], {}, rows.schedules, {}, {}, {}, applied={BOSS: 1_000})
+    wrong: Any = Rows(rows.triggers[1:2], {}, rows.schedules, {}, {}, {}, applied={BOSS: 1_000})
     with pytest.raises(InvalidState, match="a trigger differs from its line"):
         check_lines(story.snapshot(), wrong, ("r1",))
     wrong.triggers[0]["priority"] = 51
@@ -148,6 +153,11 @@ WRONG: dict[str, tuple[type[Violation], Callable[[Any], object]]] = {
     "trigger, payload": (InvalidState, _trigger(1, payload_json="{}")),
     "trigger, time": (InvalidState, _trigger(1, fire_at=NOW_S + 1)),
     "trigger, body of a settled one": (InvalidState, _trigger(1, status="DONE")),
+    "occurrence, source": (InvalidState, _trigger(2, source="IMMEDIATE")),
+    "occurrence, session": (InvalidState, _trigger(2, session_id=None)),
+    "occurrence, priority": (InvalidState, _trigger(2, priority=20)),
+    "occurrence, description": (InvalidState, _trigger(2, description=None)),
+    "occurrence, payload": (InvalidState, _trigger(2, payload_json="{}")),
     "schedule, kind": (InvalidState, _schedule(kind="cron")),
     "schedule, specification": (InvalidState, _schedule(spec="61")),
     "schedule, zone": (InvalidState, _schedule(zone="Asia/Tokyo")),
