@@ -140,7 +140,7 @@ def _cut_at(cut: CutRun, call: Call, operation: int) -> Sequence[RecordedStep] |
         planned = step.action.arguments["crashes"]
         assert isinstance(planned, list)
         crashes += planned[: call.after]
-    elif action.fault_plan is not None or call.after or call.text != str(action):
+    elif call.after or call.text != str(action):
         return None
     crashes.append(PlannedCrash(operation, Phase.AFTER, CrashKind.POWER_CUT).plain())
     crashed = Action(CRASH_AND_RECOVER, {"action": action.plain(), "crashes": crashes})

@@ -2,65 +2,30 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from oracles.shadow_file import ShadowFile
 from powercut.causes import run_diagnosis
 from powercut.causes.run_diagnosis import RunDiagnosis, diagnose_run
 from powercut.explorer.harm import Harm
 from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.repair import OutOfTime
-from powercut.fuzz.action import Action, ActionKind, Arguments, Json
+from powercut.fuzz.action import Action, Json
 from powercut.fuzz.reproducer import Finding, Reproducer
-from powercut.fuzz.target import DiskTarget, MakeTarget
+from powercut.fuzz.target import MakeTarget
 from powercut.fuzz.target_run import TargetRun
 from powercut.report.cause import by_cause, with_cause
 from sim.choices import SeededChoices
-from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import MODELS
+from tests.unit.causes.failed_runs import LazyReader, action, crashed, failed
 from tests.unit.fuzz.broken import careless, in_place, sound, undurable, unsynced
 
 ALL = tuple(MODELS)
 BROKEN = "tests/unit/fuzz/broken.py"
 SAVED = "tests/unit/fuzz/saved_file.py"
 WRITE: dict[str, Json] = {"name": "write", "arguments": {"text": "text"}}
-
-
-def action(name: str) -> dict[str, Json]:
-    return {"name": name, "arguments": {}}
-
-
-def crashed(wrapped: dict[str, Json], *kinds: str, operation: int = 0) -> Action:
-    """Perform an action and crash it, and then each recovery but the last one."""
-    crashes: list[Json] = [
-        {"operation": operation, "phase": "after", "kind": kind, "kept": 0} for kind in kinds
-    ]
-    return Action("crash_and_recover", {"action": wrapped, "crashes": crashes})
-
-
-def failed(make_target: MakeTarget, *actions: Action) -> TargetRun:
-    """Return a run of the actions that fails, under the first survivors with which it does."""
-    for seed in range(100):
-        run = TargetRun(make_target)
-        perform(run, actions, seed)
-        if run.failure is not None:
-            return run
-    raise AssertionError("no survivors make it fail")
-
-
-def perform(run: TargetRun, actions: Sequence[Action], seed: int) -> None:
-    choices = SeededChoices(seed)
-
-    def perform_steps() -> None:
-        for each in actions:
-            run.perform(each, choices)
-
-    run.complete(perform_steps)
 
 
 def diagnosed(make_target: MakeTarget, *actions: Action) -> RunDiagnosis:
@@ -108,45 +73,6 @@ def test_with_the_missing_barriers_no_state_of_the_power_cut_fails() -> None:
         assert repaired.safe, name
         assert repaired.exhaustive, name
         assert repaired.states < found.diagnosis.explorations[name].states, name
-
-
-class LazyReader(DiskTarget):
-    """Syncs at the end of an action; its recovery trusts the page cache that a kill has left."""
-
-    def __init__(self) -> None:
-        self.expected = ShadowFile[bytes]()
-        self.written = 0
-        self.process: Process
-
-    def actions(self) -> Sequence[ActionKind]:
-        return [ActionKind("put", 1, self.put)]
-
-    def recover(self, host: Process) -> None:
-        self.process = host
-
-    def check_recovered(self) -> None:
-        names = self.process.listdir("/")
-        found = None
-        if "f" in names:
-            descriptor = self.process.open("/f", os.O_RDONLY)
-            found = self.process.read(descriptor, 9)
-            self.process.close(descriptor)
-        self.expected.settle(found, "/f")
-
-    def put(self, _arguments: Arguments) -> str:
-        self.written += 1
-        data = b"%d" % self.written
-        self.expected.begin(data)
-        descriptor = self.process.open("/t", os.O_CREAT | os.O_WRONLY)
-        self.process.write(descriptor, data)
-        self.process.fsync(descriptor)
-        self.process.close(descriptor)
-        self.process.rename("/t", "/f")
-        root = self.process.open("/", os.O_RDONLY)
-        self.process.fsync(root)
-        self.process.close(root)
-        self.expected.acknowledge()
-        return "ack"
 
 
 def test_recovery_that_trusts_the_page_cache_misses_a_barrier() -> None:

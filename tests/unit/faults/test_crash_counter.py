@@ -10,6 +10,8 @@ import pytest
 
 from faults.crash_counter import CrashCounter, Hit, crash_image, page_prefix, page_prefixes
 from faults.crash_point import CrashKind, CrashPoint, Phase
+from faults.fault_plan import FaultPlan
+from faults.injector import FaultInjector
 from sim.disk.cache.inode import Inode
 from sim.disk.cache.operation import Operation, Resize, Write
 from sim.disk.crash.persistence import POSIX, SCC
@@ -224,3 +226,14 @@ def test_reading_is_no_crash_point() -> None:
     disk.interposer = counter = CrashCounter(disk, 1, Phase.BEFORE)
     assert counter.reading("/f", file.number, 0, b"old") == b"old"
     assert counter.hit is None
+
+
+def test_a_barrier_that_is_to_fail_has_not_failed_at_a_crash_during_it() -> None:
+    """A failed barrier of btrfs drops the pages; here the kill comes first."""
+    disk, file, _ = _prepared()
+    FaultInjector(FaultPlan.parse("fsync * EIO:btrfs")).install(disk)
+    disk.write(file, 0, b"NEW", "/f")
+    disk.interposer = CrashCounter(disk, 1, Phase.DURING)
+    with pytest.raises(SimulatedCrash):
+        disk.sync(file.number, "/f")
+    assert disk.snapshot().files()["/f"] == b"NEW"

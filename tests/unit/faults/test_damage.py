@@ -149,6 +149,39 @@ def test_a_misdirected_write_that_a_later_rule_cuts_short_hides_only_the_bytes_w
     assert faulty.disk.snapshot().files()["/f"] == b"abcdWXgh"
 
 
+def test_two_misdirected_writes_to_one_place_both_leave_it_as_it_was() -> None:
+    faulty = faulty_disk("write * misdirected:2", {"/f": b"a" * 1536})
+    descriptor = faulty.opened("/f")
+    faulty.process.pwrite(descriptor, b"FIRST", 600)
+    faulty.process.pwrite(descriptor, b"SECOND", 600)
+    assert faulty.process.pread(descriptor, 6, 600) == b"aaaaaa"
+
+
+def test_bytes_that_a_short_misdirected_write_does_not_take_are_lost_with_their_own_write() -> None:
+    faulty = faulty_disk("write * #2 misdirected:2; write * #2 short:2B", {"/f": b"a" * 1536})
+    descriptor = faulty.opened("/f")
+    faulty.process.pwrite(descriptor, b"bbbb", 600)
+    assert faulty.process.pwrite(descriptor, b"WXYZ", 600) == 2
+    everything = tuple(range(len(faulty.disk.unsynced().micros)))
+    again = booted(faulty.faults, faulty.disk.power_cut(SurvivorSet(everything)))
+    assert again.process.pread(again.opened("/f"), 2, 602) == b"aa"
+
+
+@pytest.mark.parametrize("way", ["sync", "truncate"])
+def test_misplaced_bytes_whose_replacement_is_replaced_in_turn_never_return(way: str) -> None:
+    faulty = faulty_disk("write * #1 misdirected:2", {"/f": b"a" * 1536})
+    descriptor = faulty.opened("/f")
+    faulty.process.pwrite(descriptor, b"SECOND", 600)
+    faulty.process.pwrite(descriptor, b"BBBBBB", 1024)
+    if way == "sync":
+        faulty.process.sync()
+    else:
+        faulty.process.ftruncate(descriptor, 1024)
+    faulty.process.pwrite(descriptor, b"CCCCCC", 1024)
+    again = booted(faulty.faults, faulty.disk.snapshot())
+    assert again.process.pread(again.opened("/f"), 6, 1024) == b"CCCCCC"
+
+
 def test_removing_a_range_from_a_patch_leaves_the_parts_around_it() -> None:
     patch = Patch(10, b"abcdef")
     assert list(patch.without(0, 10)) == [patch]

@@ -133,6 +133,18 @@ def test_the_clock_steps_back_at_its_reading_and_is_right_again_when_lifted() ->
     assert (clock.wall_now_ns - EPOCH_NS) // SECOND_NS == 5
 
 
+def test_a_clock_is_right_while_its_rule_is_switched_off() -> None:
+    clock = SimulatedClock()
+    faults = FaultInjector(FaultPlan.parse("clock * #1 back:90s"))
+    faults.install(Disk(now_ns=clock.wall_ns), clock)
+    clock.wall_ns()
+    offsets = []
+    for on in (False, True):
+        faults.switch(0, on=on)
+        offsets.append(clock.wall_now_ns - clock.now_ns - EPOCH_NS)
+    assert offsets == [0, -90 * SECOND_NS]
+
+
 def test_a_step_of_the_clock_lasts_over_a_crash_and_is_not_repeated() -> None:
     world = World(lambda boot: boot, PlainChoices())
     faults = FaultInjector(FaultPlan.parse("clock * #1 back:90s"))

@@ -114,3 +114,13 @@ def test_with_delayed_allocation_the_close_of_a_file_with_new_data_fails() -> No
         faulty.process.close(descriptor)
     assert _full(raised)
     assert faulty.faults.fired == (1,)
+
+
+def test_a_file_that_grows_without_a_write_takes_no_space_and_returns_only_what_it_took() -> None:
+    faulty = faulty_disk("write * after 10B ENOSPC")
+    first, second = faulty.opened("/f"), faulty.opened("/g")
+    assert faulty.process.write(first, b"12345") == 5
+    faulty.process.ftruncate(first, 100)
+    assert faulty.process.write(second, b"12") == 2
+    faulty.process.ftruncate(first, 0)
+    assert faulty.process.write(second, b"345678901") == 8

@@ -32,6 +32,15 @@ def _make_directories(process: Process) -> None:
     process.mkdir("/volatile")
 
 
+def test_a_schedule_that_is_set_in_a_lifetime_decides_from_then_on() -> None:
+    world = _world()
+    world.boot()
+    world.schedule = SeededChoices(1)
+    assert world.loop.choices is world.schedule
+    world.kill()
+    assert world.boot().loop.choices is world.schedule
+
+
 def test_a_kill_keeps_unsynced_operations() -> None:
     world = _world()
     _process(world).mkdir("/d")
