@@ -94,6 +94,7 @@ class CrashPoint:
 
 
 _Enum = TypeVar("_Enum", Phase, CrashKind)
+_MOST_DIGITS: Final = 100
 _PIECES: Final = ("kept", "lost", "torn", "stale")
 
 
@@ -130,8 +131,11 @@ def _named(pieces: Iterable[str]) -> dict[str, str]:
 
 
 def _number(word: str, role: str) -> int:
-    if not (word.isascii() and word.isdecimal()):
-        raise HarnessError(f"{role} {word!r} of a crash point is not a whole number")
+    if not (word.isascii() and word.isdecimal() and len(word) <= _MOST_DIGITS):
+        raise HarnessError(
+            f"{role} {word!r} of a crash point is not a whole number with at most {_MOST_DIGITS} "
+            "digits"
+        )
     return int(word)
 
 

@@ -41,6 +41,7 @@ from sim.disk.cache.operation import SyncFailure
 from sim.errors import HarnessError
 
 _SIZES: Final = {"MiB": 1 << 20, "KiB": 1 << 10, "B": 1}
+_MOST_DIGITS: Final = 100
 _DURATIONS_NS: Final = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 # -- conditions ----------------------------------------------------------------------------
@@ -359,15 +360,22 @@ def _member(kind: type[_Enum], word: str, role: str) -> _Enum:
 
 
 def _number(word: str, role: str, least: int = 0) -> int:
-    if not (word.isascii() and word.isdecimal()) or int(word) < least:
-        raise HarnessError(f"{role} {word!r} in a fault rule is not a whole number from {least}")
+    if not _is_number(word) or int(word) < least:
+        raise HarnessError(
+            f"{role} {word!r} in a fault rule is not a whole number from {least}"
+            f" with at most {_MOST_DIGITS} digits"
+        )
     return int(word)
+
+
+def _is_number(word: str) -> bool:
+    return word.isascii() and word.isdecimal() and len(word) <= _MOST_DIGITS
 
 
 def _amount(word: str, units: dict[str, int], role: str) -> int:
     digits = word.rstrip("MKiBmuns")
     factor = units.get(word[len(digits) :])
-    if factor is None or not (digits.isascii() and digits.isdecimal()):
+    if factor is None or not _is_number(digits):
         known = ", ".join(units)
         raise HarnessError(f"{role} {word!r} in a fault rule is not a whole number of {known}")
     return int(digits) * factor

@@ -20,7 +20,7 @@ from powercut.calibrate.row import Row
 from powercut.calibrate.signatures import is_call
 from sim.errors import HarnessError
 
-_TEXT: Final = re.compile(r"(dir|empty|ERR\w+|.\d+(,.\d+)*)( 1[0-7]{3})?|->.*|=.*")
+_TEXT: Final = re.compile(r"(dir|empty|ERR\w+|.\d{1,8}(,.\d{1,8})*)( 1[0-7]{3})?|->.*|=.*")
 _GZIP: Final = b"\x1f\x8b"
 _LISTS: Final = ("setup", "ops", "results", "mount_failed", "seen")
 
@@ -90,7 +90,7 @@ def _rows(path: Path, file: IO[str]) -> Iterator[Row]:
     for number, line in enumerate(file, 1):
         try:
             row = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             if number > 1 and not line.endswith("\n"):
                 return
             row = None
@@ -112,8 +112,11 @@ def _problem(row: object) -> str:
             return f"has no list {name!r}"
     if row.get("fs") not in FILE_SYSTEMS:
         return f"is of an unknown file system: fs={row.get('fs')!r}"
-    if not (isinstance(row.get("kernel"), str) and isinstance(row.get("images"), int)):
-        return "names no kernel, or no number of images"
+    kernel, numbers = row.get("kernel"), (row.get("images"), row.get("seed"))
+    if not (isinstance(kernel, str) and kernel.isprintable()):
+        return "names no kernel"
+    if not all(isinstance(number, int) and number >= 0 for number in numbers):
+        return "has no number of images, or no seed"
     return _problem_of_lists(
         row["setup"] + row["ops"], row["results"], row["seen"], len(row["ops"])
     )

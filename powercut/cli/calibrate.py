@@ -25,7 +25,7 @@ from powercut.calibrate.row import Row
 from powercut.calibrate.tally import Contradiction, Tally
 from powercut.cli.completion import complete_from
 from powercut.cli.exit_code import ExitCode
-from powercut.cli.output import console_beside
+from powercut.cli.output import console_beside, one_line
 from powercut.cli.usage import TimeRange, UsageMistake, asked_by_user, must_take_json
 from powercut.counted import counted
 from powercut.report.calibration import contradiction_lines, counts_table, note_lines
@@ -200,7 +200,7 @@ def _report(
         console.print(line, soft_wrap=True)
     for found, programs in contradictions:
         for line in contradiction_lines(found, programs):
-            console.print(line, soft_wrap=True)
+            console.print(one_line(line), soft_wrap=True)
         console.print()
 
 

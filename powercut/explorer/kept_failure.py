@@ -79,7 +79,7 @@ def is_kept_failure(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             header = json.loads(file.readline())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(header, dict) and header.get("format") == FORMAT
 

@@ -119,7 +119,7 @@ def load_recording(path: str | os.PathLike[str]) -> Recording:
         raise HarnessError(f"cannot read {os.fspath(path)}: {error.strerror}") from None
     try:
         header = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise HarnessError(f"{os.fspath(path)} is not a recording of `powercut record`")

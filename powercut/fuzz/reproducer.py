@@ -202,7 +202,7 @@ def read_reproducer(path: Path) -> Reproducer:
         plain = json.loads(path.read_text(encoding="utf-8"))
     except OSError as refused:
         raise BadReproducer(f"cannot read reproducer {path}: {refused.strerror}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise BadReproducer(f"{path} is not a reproducer: it is not JSON, or cut off") from None
     found = plain.get("format") if isinstance(plain, dict) else None
     if not isinstance(found, int) or isinstance(found, bool):

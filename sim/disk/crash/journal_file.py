@@ -150,7 +150,7 @@ def _plain(value: object) -> object:
 def _json(line: bytes, number: int) -> Any:
     try:
         return json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise _MalformedError(f"line {number} is not JSON") from None
 
 

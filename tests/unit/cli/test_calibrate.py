@@ -70,6 +70,12 @@ def test_forbidden_outcome_is_shown_with_its_calls(tmp_path: Path) -> None:
     ]
 
 
+def test_control_characters_of_another_machine_are_escaped(tmp_path: Path) -> None:
+    outcome = ObservedOutcome(k=1, out={"\x1b[31m": "->\x1b"}, n=1, how=[])
+    result = powercut("calibrate", "--judge", file_of(tmp_path, {**FORBIDDEN, "seen": [outcome]}))
+    assert result.stdout.rstrip().endswith("left \\x1b[31m: ->\\x1b")
+
+
 def test_named_file_system_limits_the_rows(tmp_path: Path) -> None:
     path = file_of(tmp_path, ROW, {**FORBIDDEN, "fs": "xfs"})
     assert powercut("calibrate", "ext4", "--judge", path).exit_code == ExitCode.CLEAN

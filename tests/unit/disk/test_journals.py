@@ -179,6 +179,7 @@ def one(operation: str) -> str:
 BAD_FILES = {
     "": "line 1 is not JSON",
     "\xff": "line 1 is not JSON",
+    "[" * 100_000: "line 1 is not JSON",
     "[]\n": "not a powercut journal",
     '{"format":"tar"}\n': "not a powercut journal",
     header(version=2) + "\n": "version 2 of its format, and this powercut reads version 1",

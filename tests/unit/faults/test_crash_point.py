@@ -10,6 +10,9 @@ from faults.crash_point import CrashKind, CrashPoint, Phase
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.errors import HarnessError
 
+MANY = "1" * 5000
+"""More digits than Python turns into a number."""
+
 _indices = st.lists(st.integers(0, 99), max_size=5).map(tuple)
 _survivors = st.builds(
     SurvivorSet,
@@ -50,6 +53,10 @@ def test_a_crash_point_prints_its_operation_phase_kind_and_survivors() -> None:
     [
         ("12 before", "crash point '12 before' needs an operation, a phase and a kind"),
         ("x before kill", "operation number 'x' of a crash point is not a whole number"),
+        (
+            f"{MANY} before kill",
+            f"operation number '{MANY}' of a crash point is not a whole number",
+        ),
         ("² before kill", "operation number '²' of a crash point is not a whole number"),
         ("0 before kill", "operations count from 1, got operation=0"),
         ("1 amid kill", "phase 'amid' of a crash point is none of before, during, after"),

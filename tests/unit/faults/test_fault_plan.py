@@ -29,6 +29,9 @@ from faults.fault_plan import (
 from sim.disk.cache.operation import SyncFailure
 from sim.errors import HarnessError
 
+MANY = "1" * 5000
+"""More digits than Python turns into a number."""
+
 ALL = [*CallKind]
 MUTATING = [calls for calls in ALL if calls not in {"read", "open", "close", "clock"}]
 
@@ -128,6 +131,8 @@ def test_a_rule_parses_its_line_and_prints_it(text: str, expected: FaultRule) ->
         ("write * EIO:ext4", "fault rule 'write * EIO:ext4': effect 'EIO:ext4' fits fsync"),
         ("write * soon EIO", "'soon' in a fault rule is no condition; write '#3'"),
         ("write * #0 EIO", "count '0' in a fault rule is not a whole number from 1"),
+        (f"write * #{MANY} EIO", f"count '{MANY}' in a fault rule is not a whole number from 1"),
+        (f"write * after {MANY}B ENOSPC", f"size '{MANY}B' in a fault rule is not a whole number"),
         ("write * #x EIO", "count 'x' in a fault rule is not a whole number from 1"),
         ("write * after 40 ENOSPC", "size '40' in a fault rule is not a whole number of MiB, KiB"),
         ("write * after 4XiB ENOSPC", "size '4XiB' in a fault rule is not a whole number of"),

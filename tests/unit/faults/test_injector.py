@@ -160,6 +160,18 @@ def test_a_step_of_the_clock_lasts_over_a_crash_and_is_not_repeated() -> None:
     assert world.clock.wall_now_ns == EPOCH_NS + world.clock.now_ns
 
 
+def test_the_next_boot_reads_the_clock_without_the_rules_of_the_last_one() -> None:
+    world = World(lambda boot: boot, PlainChoices())
+    faults = FaultInjector(FaultPlan.parse("clock * #2 back:90s"))
+    world.boot()
+    faults.install(world.disk, world.clock)
+    world.clock.wall_ns()
+    world.kill()
+    world.boot()
+    world.clock.wall_ns()
+    assert faults.fired == (0,)
+
+
 def test_a_rule_on_the_clock_needs_a_clock() -> None:
     with pytest.raises(HarnessError, match="a rule on the clock needs a clock"):
         FaultInjector(FaultPlan.parse("clock * #1 back:90s")).install(Disk())

@@ -203,9 +203,10 @@ def test_other_files_and_newer_versions_are_refused(tmp_path: Path) -> None:
     path.write_bytes(header + b"\n" + journal[:-40])
     with pytest.raises(HarnessError, match="is damaged"):
         load_recording(path)
-    path.write_bytes(journal)
-    with pytest.raises(HarnessError, match="is not a recording"):
-        load_recording(path)
+    for other in (journal, b"[" * 100_000):
+        path.write_bytes(other)
+        with pytest.raises(HarnessError, match="is not a recording"):
+            load_recording(path)
     with pytest.raises(HarnessError, match="cannot read"):
         load_recording(tmp_path / "missing")
 

@@ -109,13 +109,14 @@ def test_fingerprints_of_different_failures_differ(failing: Reproducer) -> None:
     [
         ("", "is not a reproducer: it is not JSON, or cut off"),
         ('{"format": 1, "tar', "is not a reproducer: it is not JSON, or cut off"),
+        ("[" * 100_000, "is not a reproducer: it is not JSON, or cut off"),
         ("[1, 2]", "is not a reproducer: it has no format number"),
         ('{"format": "1"}', "is not a reproducer: it has no format number"),
         ('{"format": 99}', "has format=99, this powercut reads up to 1"),
         ('{"format": 1}', "is a malformed reproducer: it has no 'versions'"),
         ('{"format": 1, "versions": []}', "is a malformed reproducer: versions is not an object"),
     ],
-    ids=["empty", "cut off", "a list", "no number", "newer", "incomplete", "malformed"],
+    ids=["empty", "cut off", "nested", "a list", "no number", "newer", "incomplete", "malformed"],
 )
 def test_a_file_that_is_no_reproducer_is_refused_in_one_sentence(
     content: str, complaint: str, tmp_path: Path

@@ -18,7 +18,7 @@ from sim.choices import SeededChoices
 from sim.errors import HarnessError, PowerOff, SimulatedCrash
 from sim.loop.abandonment import MAX_CLOSES
 from sim.world import Boot, World
-from tests.unit.loop.loops import new_world
+from tests.unit.loop.loops import new_loop, new_world
 
 
 @pytest.fixture(autouse=True)
@@ -335,3 +335,10 @@ def test_a_world_that_is_dropped_without_an_end_is_silent() -> None:
     world = new_world()
     world.boot()
     world.loop.run_until_complete(main())
+
+
+def test_failures_of_a_lifetime_that_has_ended_are_dropped() -> None:
+    loop = new_loop()
+    loop.call_exception_handler({"message": "it failed"})
+    loop.abandon()
+    assert loop.unhandled() == ()

@@ -9,6 +9,7 @@ import pytest
 
 from sim.choices import PlainChoices, SeededChoices
 from sim.errors import HarnessError, Livelock, Stuck
+from sim.loop.clock import TICK_NS
 from sim.trace import Trace
 from tests.meta.source_tree import run_python
 from tests.unit.loop.loops import SECOND_NS, new_loop, new_world
@@ -93,6 +94,8 @@ def test_a_run_until_idle_ends_at_the_last_timer_that_was_due() -> None:
         loop.call_later(seconds, order.append, seconds)
     loop.run_until_idle()
     assert (order, loop.clock.now_ns) == ([], 0)
+    loop.run_until_idle(SECOND_NS)
+    assert (order, loop.clock.now_ns) == ([1], SECOND_NS)
     loop.run_until_idle(7 * SECOND_NS)
     assert (order, loop.clock.now_ns) == ([1, 5], 5 * SECOND_NS)
     loop.advance(3 * SECOND_NS)
@@ -176,3 +179,10 @@ def test_a_world_does_not_run_inside_a_running_loop() -> None:
             new_loop().run_until_idle()
 
     new_loop().run_until_complete(main())
+
+
+def test_advancing_less_than_the_readings_took_does_not_set_the_clock_back() -> None:
+    loop = new_loop()
+    loop.call_soon(loop.clock.monotonic_ns)
+    loop.advance(1)
+    assert loop.clock.now_ns == TICK_NS

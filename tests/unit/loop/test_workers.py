@@ -81,6 +81,32 @@ def test_a_cancelled_caller_is_resumed_after_its_call_has_ended(seed: int, times
     assert log in (["written"], ["written", "cancelled"], [])
 
 
+def test_a_caller_that_is_cancelled_while_it_waits_for_the_end_waits_on() -> None:
+    logs = {_of_a_caller_that_is_cancelled_again(seed) for seed in range(300)}
+    assert logs == {("written", "resumed"), ()}
+
+
+def _of_a_caller_that_is_cancelled_again(seed: int) -> tuple[str, ...]:
+    world, log = new_world(SeededChoices(seed)), list[str]()
+    workers = world.boot().workers
+
+    async def work() -> None:
+        try:
+            await workers.run(lambda: log.append("written"))
+        finally:
+            log.append("resumed")
+
+    async def main() -> None:
+        task = asyncio.create_task(work())
+        for _ in range(4):
+            await asyncio.sleep(0)
+            task.cancel()
+        await asyncio.wait([task])
+
+    world.loop.run_until_complete(main())
+    return tuple(log)
+
+
 def test_an_exception_of_a_call_whose_caller_was_cancelled_is_dropped() -> None:
     world = new_world()
     workers = world.boot().workers

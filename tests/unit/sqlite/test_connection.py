@@ -94,6 +94,34 @@ def test_a_relative_path_starts_at_the_working_directory_of_the_process() -> Non
     assert process.listdir("/d") == ["db"]
 
 
+def test_a_link_with_an_absolute_path_is_followed_from_the_root() -> None:
+    process = Process(Disk())
+    process.mkdir("/links")
+    process.symlink("/db", "/links/db")
+    connect(process, "/links/db").execute("CREATE TABLE t (a)")
+    assert process.stat("/db").st_size > 0
+    assert process.listdir("/links") == ["db"]
+
+
+def test_a_file_of_one_byte_is_a_new_database_as_on_unix() -> None:
+    process = Process(Disk())
+    descriptor = process.open("/db", os.O_CREAT | os.O_WRONLY)
+    process.write(descriptor, b"x")
+    connection = connect(process, "/db")
+    connection.execute("CREATE TABLE t (a)")
+    assert connection.execute("SELECT count(*) FROM t").get == 0
+
+
+def test_an_empty_file_does_not_exist_for_sqlite_and_a_directory_does() -> None:
+    process = Process(Disk())
+    process.close(process.open("/empty", os.O_CREAT | os.O_WRONLY))
+    process.mkdir("/directory")
+    vfs = SimulatedVFS(process)
+    names = ("/empty", "/directory", "/missing")
+    found = [vfs.xAccess(name, apsw.SQLITE_ACCESS_EXISTS) for name in names]
+    assert found == [False, True, False]
+
+
 def test_a_cycle_of_links_is_an_error() -> None:
     process = Process(Disk())
     process.symlink("b", "/a")

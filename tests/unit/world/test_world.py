@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import RFC_4122, UUID
+
 import pytest
 
 from faults.fault_plan import FaultPlan
@@ -181,6 +183,7 @@ def test_ids_repeat_from_run_to_run_and_are_unique_within_one() -> None:
     )
     ids = [first.uuid_hex() for _ in range(3)]
     assert ids == [again.uuid_hex() for _ in range(3)]
+    assert {(UUID(each).version, UUID(each).variant) for each in ids} == {(4, RFC_4122)}
     assert other.uuid_hex() not in ids
     assert len({*ids}) == 3
     assert all(len(identity) == 32 and identity[12] == "4" for identity in ids)
