@@ -109,10 +109,15 @@ def _read(descriptor: int, seconds: float, *, partly: bool = False) -> bytes | N
 
 
 def _place(dump: bytes) -> str:
-    """Return the innermost line of the program in a dump of faulthandler."""
+    """Return the innermost line of the program in a dump of faulthandler; empty without one.
+
+    Frames outside of the task are not of the program: they are of the command, or of pytest.
+    """
     _, _, current = dump.rpartition(b"Current thread")
     for file, line, function in _FRAME.findall(current):
         name = os.fsdecode(file)
+        if name == __file__ and function == _work.__name__.encode():
+            break
         if is_program(name):
             shown = name.removeprefix(os.getcwd() + os.sep)
             return f"; it is at {shown}:{int(line)} in {os.fsdecode(function)}"

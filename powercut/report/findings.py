@@ -118,13 +118,16 @@ def cause_text(cause: Cause) -> str:
             return NOT_SEARCHED
         case NoGap.NOT_ATOMIC if not cause.failure.needs_power_cut:
             return "no fsync helps: a kill loses nothing that was written; the change is not atomic"
+        case NoGap.NOT_ATOMIC | NoGap.NOT_FOUND if len(cause.failure.crashes) > 1:
+            return (
+                "none found in the workload; the last crash interrupts the recovery, which may "
+                "miss an fsync"
+            )
         case NoGap.NOT_ATOMIC:
             return (
                 "no fsync helps: none fits between the lost call and the crash; the change is not "
                 "atomic"
             )
-        case NoGap.NOT_FOUND if len(cause.failure.crashes) > 1:
-            return "none found; the last crash interrupts the recovery"
         case NoGap.NOT_FOUND:
             return "none found: neither one more fsync nor two prevent this crash"
         case _:

@@ -100,6 +100,29 @@ def test_operations_without_lines_are_named_by_their_paths(snapshot: SnapshotAss
     assert page(replace_without_barriers, places=False) == snapshot
 
 
+def replace_by_a_new_name(process: Process, ack: History) -> None:
+    process.close(process.open("/old", os.O_CREAT | os.O_WRONLY))
+    process.close(process.open("/new.tmp", os.O_CREAT | os.O_WRONLY))
+    directory = process.open("/", os.O_RDONLY)
+    process.fsync(directory)
+    ack("old")
+    process.rename("/new.tmp", "/new")
+    process.fsync(directory)
+
+
+def test_a_recovery_that_misses_an_fsync(snapshot: SnapshotAssertion) -> None:
+    """It removes the old file before the rename that a kill has left is durable."""
+
+    def check(process: Process, known: Known) -> None:
+        names = process.listdir("/")
+        if known.acknowledged and not {"old", "new"} & {*names}:
+            raise LostAck("neither old nor new")
+        if {"old", "new"} <= {*names}:
+            process.unlink("/old")
+
+    assert page(replace_by_a_new_name, check, nested=1) == snapshot
+
+
 def leave_a_note(process: Process, ack: History) -> None:
     process.close(process.open("/note", os.O_CREAT | os.O_WRONLY))
     directory = process.open("/", os.O_RDONLY)

@@ -7,6 +7,7 @@ import pickle
 import time
 from collections import deque
 from collections.abc import Callable, Generator
+from functools import partial
 from multiprocessing import Pipe
 from pathlib import Path
 
@@ -94,6 +95,14 @@ def test_a_tick_ends_the_processes_and_those_below_them(tmp_path: Path) -> None:
     assert time.monotonic() - started < 30
     for process in map(int, os.listdir(tmp_path)):
         assert _has_ended(process)
+
+
+def test_no_line_outside_of_the_task_is_named() -> None:
+    reading, writing = os.pipe()
+    with pytest.raises(HarnessError, match="the check did not end within 2 s; end the loop"):
+        run_apart(partial(os.read, reading, 1), 2, "the check")
+    os.close(reading)
+    os.close(writing)
 
 
 def _has_ended(process: int) -> bool:
