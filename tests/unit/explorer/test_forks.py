@@ -97,7 +97,7 @@ def test_a_tick_ends_the_processes_and_those_below_them(tmp_path: Path) -> None:
         assert _has_ended(process)
 
 
-def test_no_line_outside_of_the_task_is_named() -> None:
+def test_a_hang_is_placed_at_a_line_of_the_task_only() -> None:
     reading, writing = os.pipe()
     with pytest.raises(HarnessError, match="the check did not end within 2 s; end the loop"):
         run_apart(partial(os.read, reading, 1), 2, "the check")
