@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oracles.durable.violations import RepeatedEffect, WrongOutcome
 from oracles.runtime.violations import LostReport, TornLine
-from oracles.violation import LostAck
+from oracles.violation import InvalidState, LostAck, TornRecord
 from powercut.fuzz.mutant import Mutant
 from powercut.fuzz.source_patch import SourcePatch
 
@@ -32,6 +32,36 @@ ended_schedule_of_a_turn_is_kept = Mutant(
             "system.durable.stores",
             "if schedule_id in outbox.unscheduled:",
             "if not schedule_id:",
+        ),
+    ),
+)
+
+next_occurrence_has_no_body = Mutant(
+    "the occurrence of a schedule is emitted without payload and description",
+    _TARGET,
+    (InvalidState, TornRecord),
+    (
+        SourcePatch(
+            "system.durable.schedule_store",
+            "producer, producer.source, schedule.payload_json, schedule.description,",
+            'producer, producer.source, "null", None,',
+        ),
+    ),
+)
+
+events_of_a_task_are_rewritten = Mutant(
+    "a checkpoint rewrites the last event of its task",
+    _TARGET,
+    (TornLine,),
+    (
+        SourcePatch(
+            "system.durable.task_store",
+            "for event in events:",
+            """
+            if old is not None:
+                TASK_EVENTS.update(transaction, events[0]._replace(seq=old.last_seq))
+            for event in events:
+            """,
         ),
     ),
 )
