@@ -41,7 +41,7 @@ failed_turn_is_committed = Mutant(
             "system.agents.turns",
             """
             except (ProviderError, TurnFailed) as error:
-                raise TurnFailed(str(error)) from error
+                raise TurnFailed(reason_of(error)) from error
             """,
             """
             except (ProviderError, TurnFailed):
