@@ -44,7 +44,7 @@ def connect(router: Router, *arguments: Any, **options: Any) -> Any:
             lifetime.call(_check_path, lifetime, *arguments[:1], **options)
         elif not _active:
             enter(lifetime)
-        if ":memory:" not in {*arguments[:1], options.get("database")}:
+        if ":memory:" not in (*arguments[:1], options.get("database")):
             before, after = arguments[:_FACTORY_POSITION], arguments[_FACTORY_POSITION:]
             if after:
                 arguments = (*before, with_finalizer(after[0]), *after[1:])
