@@ -11,6 +11,8 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import ClassVar
 
+from system.foreign import shown
+
 
 class NotPlainJson(ValueError):
     """A value for a log or a record is not plain JSON data.
@@ -192,7 +194,7 @@ class UnknownAgent(RuntimeRefused):
     """
 
     def __init__(self, agent_id: str, reason: str = "no agent has this id") -> None:
-        super().__init__(f"agent {agent_id!r}: {reason}; take the ids from view()")
+        super().__init__(f"agent {shown(agent_id)}: {reason}; take the ids from view()")
         self.agent_id = agent_id
 
 
@@ -200,7 +202,7 @@ class UnknownMessage(RuntimeRefused):
     """No message to USER has this id. Cure: take the ids from ``view().user``."""
 
     def __init__(self, message_id: str) -> None:
-        super().__init__(f"message {message_id!r}: USER has no such message; see view().user")
+        super().__init__(f"message {shown(message_id)}: USER has no such message; see view().user")
         self.message_id = message_id
 
 
@@ -211,7 +213,7 @@ class UnknownProvider(RuntimeRefused):
     """
 
     def __init__(self, name: str, known: str) -> None:
-        super().__init__(f"provider {name!r} is not there; known are {known}")
+        super().__init__(f"provider {shown(name)} is not there; known are {known}")
         self.name = name
 
 
@@ -235,8 +237,8 @@ class MayBeThere(RuntimeRefused):
 
     def __init__(self, request_id: str, sessions: str) -> None:
         super().__init__(
-            f"request_id={request_id!r} may be that of a session that cannot be read ({sessions});"
-            " see the recovery report, repair it and start again"
+            f"request_id={shown(request_id)} may be that of a session that cannot be read"
+            f" ({sessions}); see the recovery report, repair it and start again"
         )
 
 
@@ -290,9 +292,9 @@ class BadName(RuntimeRefused):
     """
 
     def __init__(self, name: object, most_characters: int) -> None:
-        shown = name[:most_characters] if isinstance(name, str) else name
+        beginning = name[:most_characters] if isinstance(name, str) else name
         super().__init__(
-            f"name={shown!r:.1000} is not a name for an agent; choose a text of 1 to"
+            f"name={shown(beginning)} is not a name for an agent; choose a text of 1 to"
             f" {most_characters} characters, not USER"
         )
         self.name = name

@@ -55,7 +55,7 @@ from system.recovery.root_recovery import RootRecovery
 from system.router import Router
 from system.schedule_calls import ScheduleCalls
 from system.sessions.session_store import SessionStore
-from system.storage.codec import check_texts
+from system.storage.codec import check_texts, is_plain_text
 from system.storage.framing import Framing
 from system.trigger_calls import TriggerCalls
 
@@ -296,13 +296,13 @@ class Runtime:
         A repetition changes nothing, for at least thirty days; after that it may raise
         ``UnknownMessage``. Raises ``UnknownMessage``, ``StorageError`` or ``OSError``.
         """
-        if not _is_text(message_id):
+        if not is_plain_text(message_id):
             raise UnknownMessage(message_id)
         await acknowledge(self._open(), message_id)
 
     def is_taken(self, name: str) -> bool:
         """Whether a living agent has this name, or one that is being created."""
-        return self._orchestrator.tree.is_taken(name)
+        return is_plain_text(name) and self._orchestrator.tree.is_taken(name)
 
     def view(self) -> RuntimeView:
         """Return the durable state of this moment."""
@@ -363,14 +363,9 @@ class Runtime:
         return self._orchestrator
 
     def _living(self, agent_id: str) -> Agent:
-        node = self._orchestrator.tree.nodes.get(agent_id) if _is_text(agent_id) else None
+        node = self._orchestrator.tree.nodes.get(agent_id) if is_plain_text(agent_id) else None
         if node is None:
             raise UnknownAgent(agent_id)
         if not node.alive:
             raise UnknownAgent(agent_id, "it has ended")
         return self._orchestrator.agents[agent_id]
-
-
-def _is_text(value: object) -> bool:
-    """Whether a value is a str; callers may have no type checker."""
-    return isinstance(value, str)

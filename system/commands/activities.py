@@ -15,6 +15,7 @@ from system.commands.offline import (
 )
 from system.durable.activity import ACTIVITIES, Activity, Decision
 from system.durable.errors import RowDamaged
+from system.storage.codec import check_texts
 
 
 @click.group()
@@ -66,6 +67,7 @@ def resolve(root: str, key: str, decision: str | None, ref: str | None, by: str)
             "give one of --performed, --not-performed and --again; --ref goes with the first"
         )
     with reporting(root), durable_root(root) as opened:
+        check_texts(KEY=key)
         decided = opened.state.transact(
             lambda transaction: opened.stores.activities.resolve(
                 transaction, key, Decision(decision), by, ref

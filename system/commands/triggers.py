@@ -18,6 +18,7 @@ from system.commands.offline import (
 )
 from system.durable.errors import RowDamaged, UnknownTrigger
 from system.durable.trigger import TRIGGERS, Trigger
+from system.storage.codec import check_texts
 
 if TYPE_CHECKING:
     from system.durable.state import Transaction
@@ -59,6 +60,7 @@ def show(root: str, trigger_id: str) -> None:
         return trigger
 
     with reporting(root), durable_root(root) as opened:
+        check_texts(ID=trigger_id)
         trigger = opened.state.transact(read)
         members = trigger._asdict()
         del members["payload_json"]
@@ -75,6 +77,7 @@ def resolve(root: str, trigger_id: str, *, retry: bool, discard: bool) -> None:
     if retry is discard:
         raise click.UsageError("give either --retry or --discard")
     with reporting(root), durable_root(root) as opened:
+        check_texts(ID=trigger_id)
         store = opened.stores.triggers
         call = store.retry if retry else store.discard
         opened.state.transact(lambda transaction: call(transaction, trigger_id))

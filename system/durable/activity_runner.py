@@ -18,6 +18,7 @@ from system.durable.errors import BadActivity, RowDamaged, StateDamaged
 from system.errors import StorageError, StorageFull
 from system.foreign import passes, reason_of, shown
 from system.ports import EffectRefused, Performed
+from system.storage.codec import is_plain_text
 
 if TYPE_CHECKING:
     from system.durable.activity_store import ActivityStore
@@ -115,9 +116,9 @@ def actions_by_name(effects: Effects) -> dict[str, Action]:
 
 def action_named(actions: Mapping[str, Action], name: str) -> Action:
     """Return a registered action, or raise ``BadActivity``."""
-    if name not in actions:
+    if not is_plain_text(name) or name not in actions:
         known = ", ".join(sorted(actions)) or "none"
-        raise BadActivity(f"action={name!r:.100} is not registered, known are: {known}")
+        raise BadActivity(f"action={shown(name, 100)} is not registered, known are: {known}")
     return actions[name]
 
 

@@ -28,6 +28,7 @@ from system.durable.producers import DAY_S
 from system.durable.report import ReportStore
 from system.durable.state import Transaction
 from system.errors import NotPlainJson, PayloadTooLarge
+from system.foreign import reason_of, shown
 from system.ports import JsonObject, Performed, SideEffectClass
 from system.storage.codec import DEEPEST, canonical, check_texts
 
@@ -61,9 +62,14 @@ class ActivityStore:
         if action.side_effect is not SideEffectClass.IRREVERSIBLE:
             raise BadActivity(f"action={action.name!r} is {action.side_effect} and needs no row")
         if type(intent.key) is not str or not _KEY.fullmatch(intent.key):
-            raise BadActivity(f"key={intent.key!r:.200} is not a key of visible ASCII characters")
+            raise BadActivity(
+                f"key={shown(intent.key, 200)} is not a key of visible ASCII characters"
+            )
         if intent.task_id is not None:
             check_texts(task_id=intent.task_id)
+        arguments: object = intent.arguments
+        if not isinstance(arguments, dict):
+            raise BadActivity(f"arguments={shown(arguments, 100)} is not an object")
         encoded = canonical(intent.arguments)
         if len(encoded) > MOST_ARGUMENT_BYTES:
             raise BadActivity(
@@ -157,11 +163,10 @@ class ActivityStore:
         try:
             decision = Decision(decision)
         except ValueError as bad:
-            raise BadActivity(str(bad)) from None
+            raise BadActivity(reason_of(bad)) from None
         check_texts(by=by)
         if provider_ref is not None:
             check_texts(provider_ref=provider_ref)
-        canonical([by, provider_ref])
         activity = self.read(transaction, key)
         is_asked = activity.status in (ActivityStatus.UNCERTAIN, ActivityStatus.FAILED)
         if not is_asked or activity.decided_by is not None:

@@ -32,8 +32,9 @@ from system.durable.trigger import (
 )
 from system.durable.trigger_queue import TriggerQueue
 from system.errors import PayloadTooLarge
+from system.foreign import shown
 from system.ports import Ids, Json
-from system.storage.codec import canonical
+from system.storage.codec import canonical, is_plain_text
 
 MOST_PAYLOAD_BYTES: Final = 1 << 20
 LATEST: Final = 253_402_300_800.0
@@ -87,7 +88,7 @@ def checked_description(description: str | None) -> str | None:
     """Return a description; raises ``BadTrigger`` or ``NotPlainJson``."""
     if description is not None:
         if type(description) is not str:
-            raise BadTrigger(f"the description {description!r:.40} is not a text")
+            raise BadTrigger(f"the description {shown(description, 40)} is not a text")
         canonical(description)
         if len(description) > MOST_DESCRIPTION_CHARACTERS:
             raise BadTrigger(
@@ -101,7 +102,9 @@ def checked_time(moment: float) -> float:
     """Return a time in seconds since 1970; raises ``BadTrigger``."""
     # NaN is in no range.
     if type(moment) not in (int, float) or not -LATEST <= moment <= LATEST:
-        raise BadTrigger(f"the time {moment!r:.40} is not a finite number of seconds since 1970")
+        raise BadTrigger(
+            f"the time {shown(moment, 40)} is not a finite number of seconds since 1970"
+        )
     return float(moment)
 
 
@@ -236,8 +239,8 @@ def check_recipient(sessions: Sessions, session_id: str | None, *, routable: boo
         if not routable:
             raise NoRecipient(None, "triggers of this producer are not routed")
         return
-    if type(session_id) is not str:
-        raise NoRecipient(repr(session_id)[:40], "it is not a text")
+    if not is_plain_text(session_id):
+        raise NoRecipient(shown(session_id, 40), "it is not a text")
     status = sessions.status(session_id)
     if status in (SessionStatus.ENDED, SessionStatus.UNKNOWN):
         raise NoRecipient(session_id, f"it is {status}")
@@ -245,7 +248,9 @@ def check_recipient(sessions: Sessions, session_id: str | None, *, routable: boo
 
 def _is_there(transaction: Transaction, trigger_id: str) -> bool:
     if type(trigger_id) is not str or not _ID.fullmatch(trigger_id):
-        raise BadTrigger(f"trigger_id={trigger_id!r:.100} is not an id of visible ASCII characters")
+        raise BadTrigger(
+            f"trigger_id={shown(trigger_id, 100)} is not an id of visible ASCII characters"
+        )
     try:
         return TRIGGERS.read(transaction, trigger_id) is not None
     except RowDamaged:

@@ -7,6 +7,7 @@ Each docstring gives the cause, then the cure. ``StorageFull``, ``NewerFormat`` 
 from __future__ import annotations
 
 from system.errors import RuntimeRefused, StorageError
+from system.foreign import shown
 
 
 class StateStopped(StorageError):
@@ -128,7 +129,9 @@ class NoRecipient(RuntimeRefused):
     """
 
     def __init__(self, session_id: str | None, reason: str) -> None:
-        super().__init__(f"session={session_id}: {reason}; name the session of a living agent")
+        super().__init__(
+            f"session={session_id!s:.100}: {reason}; name the session of a living agent"
+        )
         self.session_id = session_id
 
 
@@ -150,7 +153,7 @@ class UnknownTrigger(RuntimeRefused):
     """No trigger has this id. Cure: take the ids from ``triggers list``."""
 
     def __init__(self, trigger_id: str) -> None:
-        super().__init__(f"trigger {trigger_id!r:.100}: there is none; see `triggers list`")
+        super().__init__(f"trigger {shown(trigger_id, 100)}: there is none; see `triggers list`")
 
 
 class AlreadyDecided(RuntimeRefused):
@@ -178,7 +181,7 @@ class UnknownSchedule(RuntimeRefused):
     """No living schedule has this id. Cure: take the ids from ``schedules``."""
 
     def __init__(self, schedule_id: str) -> None:
-        super().__init__(f"schedule {schedule_id!r:.100}: none is living; see `schedules`")
+        super().__init__(f"schedule {shown(schedule_id, 100)}: none is living; see `schedules`")
 
 
 class BadTask(RuntimeRefused):
@@ -230,4 +233,4 @@ class UnknownActivity(RuntimeRefused):
     """No activity has this key. Cure: take the keys from ``activities list``."""
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"activity {key!r:.200}: there is none; see `activities list`")
+        super().__init__(f"activity {shown(key, 200)}: there is none; see `activities list`")

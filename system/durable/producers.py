@@ -14,6 +14,7 @@ from typing import Final
 
 from system.durable.errors import BadTrigger, KeyOfAnotherSource
 from system.durable.trigger import TriggerSource
+from system.foreign import shown
 
 DAY_S: Final = 86_400
 WINDOW_S: Final = 7 * DAY_S
@@ -98,7 +99,7 @@ def source_named(name: str) -> TriggerSource:
         return _SOURCES[name]
     except (KeyError, TypeError):
         known = ", ".join(TriggerSource)
-        raise BadTrigger(f"source={name!r:.100} is none of {known}") from None
+        raise BadTrigger(f"source={shown(name, 100)} is none of {known}") from None
 
 
 def producer_of(source: TriggerSource, key: str | None) -> Producer:
@@ -109,7 +110,9 @@ def producer_of(source: TriggerSource, key: str | None) -> Producer:
                 return producer
         raise BadTrigger(f"a trigger of source={source} needs a key")
     if type(key) is not str or len(key) > _KEY_CHARACTERS or _CONTROL.search(key):
-        raise BadTrigger(f"key={key!r:.200} is not a text of up to {_KEY_CHARACTERS} characters")
+        raise BadTrigger(
+            f"key={shown(key, 200)} is not a text of up to {_KEY_CHARACTERS} characters"
+        )
     prefix, _, others = key.partition(":")
     found = _BY_PREFIX.get(prefix)
     if found is None:
@@ -132,7 +135,7 @@ def priority_of(producer: Producer, priority: int | None) -> int:
     lowest, highest = producer.priorities
     if type(priority) is not int or not lowest <= priority <= highest:
         raise BadTrigger(
-            f"priority={priority!r:.20} is not from {lowest} to {highest},"
+            f"priority={shown(priority, 20)} is not from {lowest} to {highest},"
             f" as {producer.source} has it"
         )
     return priority

@@ -40,6 +40,7 @@ from system.durable.trigger import (
     Trigger,
     TriggerStatus,
 )
+from system.foreign import reason_of, shown
 from system.ports import Ids, Zones
 from system.storage.codec import canonical
 
@@ -72,7 +73,7 @@ class ScheduleStore:
             schedule_id = self._ids.uuid_hex()
         elif type(schedule_id) is not str or not _ID.fullmatch(schedule_id):
             raise BadSchedule(
-                f"schedule_id={schedule_id!r:.100} is not an id of letters and digits"
+                f"schedule_id={shown(schedule_id, 100)} is not an id of letters and digits"
             )
         elif _is_taken(transaction, schedule_id):
             return Scheduled(schedule_id, created=False)
@@ -274,9 +275,11 @@ def _schedule(spec: ScheduleSpec, schedule_id: str, now: float) -> Schedule:
     try:
         kind, catch_up = ScheduleKind(spec.kind), CatchUp(spec.catch_up)
     except ValueError as bad:
-        raise BadSchedule(str(bad)) from None
+        raise BadSchedule(reason_of(bad)) from None
     if type(spec.spec) is not str or type(spec.zone) is not str:
-        raise BadSchedule(f"spec={spec.spec!r:.40} and zone={spec.zone!r:.40} are not both texts")
+        raise BadSchedule(
+            f"spec={shown(spec.spec, 40)} and zone={shown(spec.zone, 40)} are not both texts"
+        )
     # ``datetime`` accepts any character between date and time, also a lone surrogate.
     canonical([spec.spec, spec.zone])
     producer = ONE_TIME if kind is ScheduleKind.ONCE else RECURRING

@@ -14,7 +14,7 @@ from zlib import crc32
 from system.durable.errors import RowDamaged
 from system.durable.state import STATE, Transaction
 from system.errors import NotPlainJson
-from system.storage.codec import canonical_row
+from system.storage.codec import canonical_row, is_plain_text
 
 if TYPE_CHECKING:
     from system.durable.state import Bindings, SqlRow
@@ -41,6 +41,8 @@ class Table(Generic[R]):
         self.name = name
         self._record = record
         self._key_columns = key_columns
+        # The texts come first.
+        self._texts_in_key = hints[:key_columns].count(str)
         # The columns that SQLite stores with another type: enums and truth values. Their numbers
         # begin with 1, behind the name of the table.
         self._enums = [(i, hint) for i, hint in enumerate(hints, 1) if _is_a(hint, StrEnum)]
@@ -80,6 +82,9 @@ class Table(Generic[R]):
 
     def read(self, transaction: Transaction, *key: str | int) -> R | None:
         """Return the row with this key, or None; raises ``RowDamaged``."""
+        if not all(map(is_plain_text, key[: self._texts_in_key])):
+            # No row has it, and SQLite would raise, or compare the text of a number.
+            return None
         shown = "/".join(map(str, key))
         try:
             found = transaction.execute(self._read, key)

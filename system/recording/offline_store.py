@@ -42,8 +42,9 @@ class OfflineRecords:
 
     def load(self, execution_id: str) -> ExecutionRecord:
         """Return a record; raises as ``ExecutionStore.load``."""
-        # A text that is no id may have characters that no file has.
-        execution = self.log.executions.get(execution_id) if is_execution_id(execution_id) else None
+        if not is_execution_id(execution_id):
+            raise RecordNotFoundError(self._files.base_path, execution_id)
+        execution = self.log.executions.get(execution_id)
         if execution is None:
             return self._load_file(execution_id)
         if is_settled(self._newer, execution):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from system.ports import Clock, Host
+from system.recording.executions.execution import ExecutionView
 from system.recording.recorder import Recorder
 from system.recording.records.errors import RecorderError
+from system.recording.records.execution_id import is_execution_id
 from system.recording.records.invalidation import check_not_running, invalidated
 from system.recording.records.record import ExecutionRecord
 from system.recording.wal.logged_executions import sound_record
@@ -30,12 +32,11 @@ class WalExecutionStore:
         return path
 
     def load(self, execution_id: str) -> ExecutionRecord:
-        recording = self._recording
-        if (execution := recording.running.get(execution_id)) is not None:
-            return sound_record(execution)
-        if (view := recording.waiting.get(execution_id)) is not None:
+        if self.is_running(execution_id):
+            return sound_record(self._recording.running[execution_id])
+        if (view := self._waiting(execution_id)) is not None:
             return sound_record(view)
-        return recording.files.load(execution_id)
+        return self._recording.files.load(execution_id)
 
     def list_all(self) -> Iterator[str]:
         recording = self._recording
@@ -50,12 +51,16 @@ class WalExecutionStore:
 
     def is_running(self, execution_id: str) -> bool:
         """Return whether the execution is open in this process."""
-        return execution_id in self._recording.running
+        return is_execution_id(execution_id) and execution_id in self._recording.running
+
+    def _waiting(self, execution_id: str) -> ExecutionView | None:
+        """Return a finished execution that is only in the log."""
+        return self._recording.waiting.get(execution_id) if is_execution_id(execution_id) else None
 
     def hash_of(self, execution_id: str) -> str | None:
         if self.is_running(execution_id):
             return None
-        if (view := self._recording.waiting.get(execution_id)) is not None:
+        if (view := self._waiting(execution_id)) is not None:
             return view.record().header.record_hash
         return self._recording.files.hash_of(execution_id)
 
@@ -68,7 +73,7 @@ class WalExecutionStore:
 
     def _check_not_changing(self, execution_id: str) -> None:
         check_not_running(execution_id, is_running=self.is_running(execution_id))
-        if execution_id in self._recording.being_written:
+        if is_execution_id(execution_id) and execution_id in self._recording.being_written:
             raise RecorderError(
                 f"Cannot change {execution_id}: a checkpoint is writing it; repeat the call"
             )

@@ -23,6 +23,7 @@ from typing import Final, NoReturn
 from zlib import crc32
 
 from system.errors import BadSeal, NotPlainJson
+from system.foreign import shown
 from system.ports import Json, JsonObject
 
 DEEPEST: Final = 100
@@ -84,14 +85,22 @@ def canonical_text(text: str) -> bytes:
     return encoder.encode_basestring_ascii(text).encode("ascii")
 
 
-def check_texts(**values: object) -> None:
-    """Raise ``NotPlainJson``, with the name of the argument, for a value that is not a str.
+def is_plain_text(value: object) -> bool:
+    """Return whether a value can be an id or a name: a text without lone surrogates.
 
     Callers may have no type checker, and a log or a column would return another value as text.
     """
+    return isinstance(value, str) and (value.isascii() or _text_refusal(value) is None)
+
+
+def check_texts(**values: object) -> None:
+    """Raise ``NotPlainJson``, with the name of the argument, unless each is a plain text."""
     for place, value in values.items():
         if not isinstance(value, str):
-            raise NotPlainJson(place, f"{value!r:.200} is not a text")
+            raise NotPlainJson(place, f"{shown(value)} is not a text")
+        refused = _text_refusal(value)
+        if refused is not None:
+            raise NotPlainJson(place, refused[1])
 
 
 def _refusal(value: object, levels: int) -> tuple[str, str] | None:
@@ -122,7 +131,7 @@ def _refusal(value: object, levels: int) -> tuple[str, str] | None:
 def _members_refusal(members: dict[object, object], levels: int) -> tuple[str, str] | None:
     for key, item in members.items():
         if type(key) is not str:
-            return "", f"the key {key!r} is not a str"
+            return "", f"the key {shown(key)} is not a str"
         is_plain = item.isascii() if type(item) is str else type(item) in _ALWAYS_PLAIN
         if is_plain and key.isascii():
             continue  # the usual case, decided without two calls

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from system.errors import StorageError
+from system.foreign import shown
 
 if TYPE_CHECKING:
     from system.recording.records.record import ExecutionRecord
@@ -24,7 +25,7 @@ class RecordNotFoundError(StorageError):
     cure = "take the ids from list_all(), or from the command `records list`"
 
     def __init__(self, path: str, execution_id: str) -> None:
-        super().__init__(path, f"there is no record of execution {execution_id!r:.100}")
+        super().__init__(path, f"there is no record of execution {shown(execution_id, 100)}")
         self.execution_id = execution_id
 
 

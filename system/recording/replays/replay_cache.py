@@ -67,5 +67,7 @@ class CachingReplayEngine:
 
     def invalidate(self, execution_id: str, reason: str, by: str) -> ExecutionRecord:
         """Invalidate the record in the store, and remove its replay from the cache."""
-        self._cache.delete((execution_id, self._store.hash_of(execution_id)))
+        known = self._store.hash_of(execution_id)
+        if known is not None:
+            self._cache.delete((execution_id, known))
         return self._store.invalidate(execution_id, reason, by)

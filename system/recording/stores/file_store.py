@@ -229,7 +229,7 @@ class FileExecutionStore:
             return False
 
     def hash_of(self, execution_id: str) -> str | None:
-        known = self._hashes.get(execution_id)
+        known = self._hashes.get(execution_id) if is_execution_id(execution_id) else None
         return None if known is None else known[0]
 
     def invalidate(self, execution_id: str, reason: str, by: str) -> ExecutionRecord:

@@ -9,6 +9,7 @@ from system.ports import Clock
 from system.recording.executions.execution import Execution
 from system.recording.executions.log_record import LogRecord, StoredLogRecord
 from system.recording.records.errors import RecordNotFoundError
+from system.recording.records.execution_id import is_execution_id
 from system.recording.records.invalidation import check_not_running, invalidated
 from system.recording.records.record import ExecutionRecord
 from system.recording.records.structure import checked
@@ -32,9 +33,9 @@ class InMemoryExecutionStore:
         return PLACE
 
     def load(self, execution_id: str) -> ExecutionRecord:
-        if (execution := self._running.get(execution_id)) is not None:
-            return execution.record()
-        record = self._records.get(execution_id)
+        if self.is_running(execution_id):
+            return self._running[execution_id].record()
+        record = self._finished(execution_id)
         if record is None:
             raise RecordNotFoundError(PLACE, execution_id)
         return checked(record, PLACE)
@@ -50,10 +51,13 @@ class InMemoryExecutionStore:
         return sorted(found)
 
     def is_running(self, execution_id: str) -> bool:
-        return execution_id in self._running
+        return is_execution_id(execution_id) and execution_id in self._running
+
+    def _finished(self, execution_id: str) -> ExecutionRecord | None:
+        return self._records.get(execution_id) if is_execution_id(execution_id) else None
 
     def hash_of(self, execution_id: str) -> str | None:
-        record = self._records.get(execution_id)
+        record = self._finished(execution_id)
         return None if record is None else record.header.record_hash
 
     def invalidate(self, execution_id: str, reason: str, by: str) -> ExecutionRecord:

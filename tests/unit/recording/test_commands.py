@@ -143,6 +143,8 @@ def test_an_argument_that_is_not_utf_8_is_a_mistake(root: Path, ids: list[str]) 
     for command in (
         ["records", "invalidate", ids[0], "--reason", "\udcff", "--by", "Ada"],
         ["triggers", "show", "\udcff"],
+        ["triggers", "resolve", "\udcff", "--retry"],
+        ["activities", "resolve", "\udcff", "--again", "--by", "Ada"],
     ):
         refused = CliRunner().invoke(cli, [*command, "--root", str(root)])
         assert refused.exit_code == 2
