@@ -131,17 +131,31 @@ class FileExecutionStore:
     def load(self, execution_id: str) -> ExecutionRecord:
         if not is_execution_id(execution_id):
             raise RecordNotFoundError(self.base_path, execution_id)
-        files, path = self._host.files, self._own_file(execution_id)
-        if path is not None:
-            data = read_whole(files, path)
+        own = self._own_content(execution_id)
+        if own is not None:
+            path, data = own
             record = decode_record(data, path, compressed=path.endswith(COMPRESSED))
         elif (member := self.packs.find(execution_id)) is not None:
-            path, record = member.name, member.record(files)
+            path, record = member.name, member.record(self._host.files)
         else:
             raise RecordNotFoundError(self._path(execution_id), execution_id)
         check_owner(record.execution_id, execution_id, path)
         self._note(record)
         return record
+
+    def _own_content(self, execution_id: str) -> tuple[str, bytes] | None:
+        """Return path and content of the record's own file, or None; raises as ``_own_file``."""
+        for is_last in (False, True):
+            path = self._own_file(execution_id)
+            if path is None:
+                break
+            try:
+                return path, read_whole(self._host.files, path)
+            except FileNotFoundError:
+                # A recovery in another process has put it aside.
+                if is_last:
+                    raise
+        return None
 
     def _own_file(self, execution_id: str) -> str | None:
         """Return the path of the record's own file, or None; raises ``ForeignRecordFile``."""
@@ -219,14 +233,27 @@ class FileExecutionStore:
     def has(self, execution_id: str) -> bool:
         """Return whether this store has the record, damaged or not; raises ``OSError``.
 
-        A record that is not found in a damaged pack is lost, whether the pack has had it or not.
+        A record that is not found in a damaged pack is lost, whether the pack has had it or not. A
+        file that has the record of another execution is none.
         """
         try:
-            return self.has_own_file(execution_id) or self.packs.find(execution_id) is not None
+            return self._has_own_record(execution_id) or self.packs.find(execution_id) is not None
         except NewerFormat:
             return True
         except StorageError:
             return False
+
+    def _has_own_record(self, execution_id: str) -> bool:
+        if not self.has_own_file(execution_id):
+            return False
+        try:
+            self.load(execution_id)
+        except ForeignRecordFile:
+            return False
+        except StorageError:
+            # The damaged file may have been its record, and one of a newer version is.
+            return True
+        return True
 
     def hash_of(self, execution_id: str) -> str | None:
         known = self._hashes.get(execution_id) if is_execution_id(execution_id) else None

@@ -215,6 +215,39 @@ def test_a_checkpoint_of_the_owner_is_not_damage(bench: Bench, tmp_path: Path) -
     assert not after.exists()
 
 
+class FilesDuringPutAside(RealFileSystem):
+    """The files of ``root``; a recovery puts the record at ``path`` aside when it is first read."""
+
+    def __init__(self, root: Path, path: str) -> None:
+        super().__init__(str(root))
+        self._damaged = root / path
+
+    def read(self, path: str) -> tuple[bytes, int]:
+        if path.startswith("records/") and self._damaged.exists():
+            self._damaged.rename(f"{self._damaged}.quarantine.1")
+        return super().read(path)
+
+
+@pytest.mark.parametrize("is_logged", [True, False])
+def test_a_damaged_record_that_the_owner_puts_aside_meanwhile_is_found_elsewhere(
+    bench: Bench, is_logged: bool
+) -> None:
+    async def work() -> str:
+        await bench.open()
+        record = await bench.finished()
+        if not is_logged:
+            await bench.recording.checkpoint()
+        return record.execution_id
+
+    execution_id = run(work())
+    path = f"records/{execution_id}.json"
+    (bench.root / "records").mkdir(exist_ok=True)
+    (bench.root / path).write_bytes(b"{")
+    host = replace(bench.host, files=FilesDuringPutAside(bench.root, path))
+    assert OfflineRecords(host).load(execution_id).execution_id == execution_id
+    assert (bench.root / f"{path}.quarantine.1").exists()
+
+
 @pytest.mark.parametrize(
     "command", [("records", "verify"), ("records", "show"), ("replay",)], ids=" ".join
 )

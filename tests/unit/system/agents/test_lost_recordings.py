@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+from system.recording.records.errors import RecordCorruptedError
+from system.recording.stores.record_file import encode_record
 from tests.unit.system.agents.room import opened
 from tests.unit.system.agents.test_recorded_turns import ATTEMPT, SEGMENT, only, records, types
 
@@ -42,4 +46,35 @@ def test_a_missing_checkpoint_is_reported_if_a_turn_was_recorded() -> None:
     assert only(room) == before
     room.kill()
     room.open()
+    assert room.runtime.report.recording.findings == []
+
+
+@pytest.mark.parametrize("content", ["another execution", "damaged"])
+def test_a_file_in_the_place_of_a_lost_record_is_put_aside_if_it_is_of_another_execution(
+    content: str,
+) -> None:
+    room, ada = opened()
+    room.say(ada, "one")
+    room.say(ada, "two")
+    one, two = records(room)
+    room.kill()
+    room.host.files.unlink(f"wal/{SEGMENT}")
+    # A damaged file may have been the record, and may have been invalidated.
+    data = encode_record(one) if content == "another execution" else b"{"
+    path = f"records/{two.execution_id}.json"
+    room.write(path, data)
+    room.open()
+    aside = f"{path}.quarantine.1"
+    store = room.runtime.records
+    assert store is not None
+    if content == "damaged":
+        assert not room.exists(aside)
+        with pytest.raises(RecordCorruptedError):
+            store.load(two.execution_id)
+        return
+    assert room.read(aside) == data
+    assert store.load(two.execution_id).final_response == two.final_response
+    findings = room.runtime.report.recording.findings
+    assert any(found.startswith(f"{aside}: this record of another exec") for found in findings)
+    room.reopen()
     assert room.runtime.report.recording.findings == []
