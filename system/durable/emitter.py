@@ -17,6 +17,7 @@ from system.durable.producers import (
     producer_of,
     source_named,
 )
+from system.durable.seconds import LATEST
 from system.durable.state import Transaction
 from system.durable.trigger import (
     NOT_DONE,
@@ -37,8 +38,6 @@ from system.ports import Ids, Json
 from system.storage.codec import canonical, is_plain_text
 
 MOST_PAYLOAD_BYTES: Final = 1 << 20
-LATEST: Final = 253_402_300_800.0
-"""The end of the year 9999, in seconds since 1970."""
 MOST_DESCRIPTION_CHARACTERS: Final = 10_000
 
 _ID: Final = re.compile(r"[\x21-\x7e]{1,200}")

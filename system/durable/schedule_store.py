@@ -8,6 +8,7 @@ neither stops nor runs an occurrence twice.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from system.durable.dedup import DEDUP
@@ -30,7 +31,7 @@ from system.durable.schedule import (
     ScheduleSpec,
     schedule_id_of,
 )
-from system.durable.seconds import SECOND_NS, seconds_of
+from system.durable.seconds import LATEST, SECOND_NS, seconds_of
 from system.durable.state import Transaction
 from system.durable.trigger import (
     NOT_DONE,
@@ -98,10 +99,7 @@ class ScheduleStore:
     def delete(self, transaction: Transaction, schedule_id: str) -> None:
         """End a schedule; its PENDING triggers are superseded. Raises ``UnknownSchedule``."""
         schedule = self.living(transaction, schedule_id)
-        self._disarm(transaction, schedule)
-        for trigger in self._waiting(transaction, schedule):
-            self._emitter.supersede(transaction, trigger, None)
-        self._update(transaction, _ended(schedule, transaction.now))
+        self._end(transaction, schedule.session_id, [schedule])
 
     def delete_own(self, transaction: Transaction, schedule_id: str, session_id: str) -> None:
         """End a schedule of ``session_id``; raises ``UnknownSchedule``, or ``BadSchedule``."""
@@ -183,8 +181,8 @@ class ScheduleStore:
     def end_session(self, transaction: Transaction, session_id: str) -> None:
         """End the schedules of a session that has ended."""
         rows = SCHEDULES.select(transaction, "session_id=? AND ended_at IS NULL", (session_id,))
-        for schedule in [each for _, each in rows if not isinstance(each, RowDamaged)]:
-            self.delete(transaction, schedule.schedule_id)
+        schedules = [each for _, each in rows if not isinstance(each, RowDamaged)]
+        self._end(transaction, session_id, schedules)
 
     # -- shared --------------------------------------------------------------------------
 
@@ -228,20 +226,30 @@ class ScheduleStore:
         self._disarm(transaction, schedule)
         self._update(transaction, schedule._replace(paused=True, next_fire_at=None, reason=reason))
 
-    def _waiting(self, transaction: Transaction, schedule: Schedule) -> list[Trigger]:
-        """Return the occurrences that are PENDING again after a failure."""
+    def _end(
+        self, transaction: Transaction, session_id: str | None, schedules: Sequence[Schedule]
+    ) -> None:
+        """End schedules of one session, whose PENDING triggers are read once."""
+        ids = {schedule.schedule_id for schedule in schedules}
+        for schedule in schedules:
+            self._disarm(transaction, schedule)
+            self._update(transaction, _ended(schedule, transaction.now))
+        for trigger in self._waiting(transaction, session_id) if ids else ():
+            if schedule_id_of(trigger.dedup_key) in ids:
+                self._emitter.supersede(transaction, trigger, None)
+
+    def _waiting(self, transaction: Transaction, session_id: str | None) -> list[Trigger]:
+        """Return the PENDING triggers that may be occurrences of a schedule of a session.
+
+        Besides the next occurrence, some may be PENDING again after a failure.
+        """
         # Without a session they are routed, and may wait in any session.
         rows = TRIGGERS.select(
             transaction, f"{NOT_DONE} AND status='PENDING' AND"
             " (session_id IS ?1 OR ?1 IS NULL AND routed) ORDER BY rowid",
-            (schedule.session_id,), SESSION_INDEX,
+            (session_id,), SESSION_INDEX,
         )  # fmt: skip
-        return [
-            trigger
-            for _, trigger in rows
-            if not isinstance(trigger, RowDamaged)
-            and schedule_id_of(trigger.dedup_key) == schedule.schedule_id
-        ]
+        return [trigger for _, trigger in rows if not isinstance(trigger, RowDamaged)]
 
     def _of(self, transaction: Transaction, trigger: Trigger) -> Schedule | None:
         """Return the living schedule of a trigger; None also if its row is damaged."""
@@ -301,7 +309,7 @@ def _first(schedule: Schedule, zones: Zones, now_ns: int) -> int:
     """Return the first occurrence; that of a schedule of kind ``once`` may have just passed."""
     after = -1 if schedule.is_once else max(now_ns // SECOND_NS, schedule.last_nominal or 0)
     nominal = _times(schedule, zones).after(after)
-    if nominal is None or nominal <= (schedule.last_nominal or 0):
+    if nominal is None or not (schedule.last_nominal or 0) < nominal <= LATEST:
         raise BadSchedule(f"spec={schedule.spec!r:.100} has no time to come")
     return nominal
 

@@ -14,9 +14,9 @@ from click.testing import CliRunner, Result
 from system.cli import cli
 from system.commands.offline import reporting
 from system.durable.activity import Intent, Refused, Unknown
-from system.durable.emitter import LATEST
 from system.durable.open_state import open_state
 from system.durable.schedule import ScheduleSpec
+from system.durable.seconds import LATEST
 from system.durable.state import STATE, Transaction
 from system.durable.stores import Stores
 from system.durable.trigger import TriggerSpec

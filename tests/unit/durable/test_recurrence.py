@@ -14,6 +14,7 @@ from system.durable.recurrence import MOST_MISSED, Recurrence, ScheduleKind, rec
 from system.host import RealZones
 
 BERLIN = ZoneInfo("Europe/Berlin")
+DAY_S = 86_400
 
 
 def at(text: str) -> int:
@@ -75,6 +76,53 @@ def test_cron_times_are_those_that_trying_every_minute_finds(spec: str, zone: st
             moment = found
 
 
+@pytest.mark.parametrize(
+    ("zone", "start"),
+    [
+        # The clocks change at midnight, by half an hour, by two hours, over a whole day.
+        ("Atlantic/Azores", "2026-03-27T20:00Z"), ("Africa/Cairo", "2026-04-22T12:00Z"),
+        ("Africa/Cairo", "2026-10-28T12:00Z"), ("America/Havana", "2026-10-30T12:00Z"),
+        ("Australia/Lord_Howe", "2026-04-03T12:00Z"), ("Australia/Lord_Howe", "2026-10-02T12:00Z"),
+        ("Antarctica/Troll", "2026-10-23T12:00Z"), ("Pacific/Apia", "2011-12-29T00:00Z"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "spec", ["30 * * * 0", "0 0 * * *", "20 0-2 * * 5-6", "*/40 */2 * * *", "30 12 30 * *"]
+)
+def test_cron_times_are_right_where_the_clocks_change_in_another_way(
+    spec: str, zone: str, start: str
+) -> None:
+    system, expected, moment = cron(spec, zone), CronTimes(spec, zone), at(start)
+    for _ in range(60 if spec.startswith("30 *") else 8):
+        found = system.after(moment)
+        assert found == expected.after(moment)
+        assert found is not None
+        moment = found
+
+
+@pytest.mark.parametrize(
+    ("spec", "plain"),
+    [
+        ("5-5 4-4 * * *", "5 4 * * *"), ("0 09-9/2 * 3-3 *", "0 9 * 3 *"),
+        ("0 0 * mar-MAR Sun-sun", "0 0 * 3 0"), ("1-10 0 1-11,7-7 * *", "1-10 0 1-11,7 * *"),
+    ],
+)  # fmt: skip
+def test_a_range_of_one_value_is_that_value(spec: str, plain: str) -> None:
+    start = "2026-11-20T12:00+01:00"
+    assert following(cron(spec), start, 12) == following(cron(plain), start, 12)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York"])
+@pytest.mark.parametrize("spec", ["* * * * *", "30 2 * * *", "0 0 1 1 *", "0 12 29 2 *"])
+def test_no_cron_time_is_after_the_year_9999(spec: str, zone: str) -> None:
+    times, end = cron(spec, zone), at("9999-12-31T23:59+00:00")
+    for moment in (end, end + 59, end + DAY_S, end + 100 * 366 * DAY_S):
+        assert times.after(moment) is None
+        last = times.last(moment)
+        assert end - 5 * 366 * DAY_S < last <= end
+        assert times.missed(last, moment) == 0
+
+
 @pytest.mark.parametrize("spec", ["30 2 * * *", "*/30 * * * *", "0 */2 * * *", "15 1-3 * * sun"])
 @pytest.mark.parametrize("day", ["2026-03-29T00:00+01:00", "2026-10-25T00:00+02:00"])
 def test_the_last_time_is_the_one_before_the_next(spec: str, day: str) -> None:
@@ -104,6 +152,10 @@ def test_a_period_counts_from_its_beginning() -> None:
         ("2026-11-23T09:00+02:00", "UTC", "2026-11-23T07:00+00:00"),
         ("2026-11-23T09:00", "Europe/Berlin", "2026-11-23T08:00+00:00"),
         ("2026-11-23T09:00:00.25Z", "UTC", "2026-11-23T09:00:01+00:00"),
+        # The clocks go from 2:00 to 3:00, from 3:00 back to 2:00, and over a whole day.
+        ("2026-03-29T02:30", "Europe/Berlin", "2026-03-29T01:00+00:00"),
+        ("2026-10-25T02:30", "Europe/Berlin", "2026-10-25T00:30+00:00"),
+        ("2011-12-30T12:00", "Pacific/Apia", "2011-12-30T10:00+00:00"),
     ],
 )
 def test_a_one_time_schedule_has_one_time(spec: str, zone: str, expected: str) -> None:

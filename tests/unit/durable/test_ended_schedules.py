@@ -1,0 +1,66 @@
+"""Schedules that end: without a further time, or with their session."""
+
+from __future__ import annotations
+
+import pytest
+
+from system.durable.errors import BadSchedule
+from system.durable.seconds import LATEST
+from system.durable.state import Bindings, SqlRow, Transaction
+from tests.unit.durable.durable_bench import Bench
+from tests.unit.durable.test_schedule_store import fire, made, schedule, waiting
+
+
+def test_a_schedule_without_a_time_before_the_year_10000_ends(bench: Bench) -> None:
+    last = LATEST - 365 * 86_400
+    bench.advance(last - 600 - bench.now)
+    made(bench, kind="cron", spec="0 0 1 1 *")
+    assert schedule(bench).next_fire_at == last
+    bench.advance(600)
+    fire(bench)
+    assert schedule(bench).ended_at is not None
+    assert waiting(bench) == []
+    for kind, spec in (("cron", "0 0 1 1 *"), ("every", "300000000")):
+        with pytest.raises(BadSchedule, match="has no time to come"):
+            made(bench, "b", kind=kind, spec=spec)
+
+
+def rows_read(bench: Bench, schedules: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The rows that the end of a session with so many schedules reads."""
+    for number in range(schedules):
+        made(bench, f"of-{schedules}-{number}", session_id="other")
+    read: list[str] = []
+    execute = Transaction.execute
+
+    def counted(self: Transaction, statement: str, *bindings: Bindings) -> list[SqlRow]:
+        found = execute(self, statement, *bindings)
+        read.extend([statement] * len(found))
+        return found
+
+    with monkeypatch.context() as watched:
+        watched.setattr(Transaction, "execute", counted)
+        bench.do(bench.stores.triggers.end_session, "other")
+    assert waiting(bench, "other") == []
+    return len(read)
+
+
+def test_the_end_of_a_session_reads_each_schedule_a_fixed_number_of_times(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(bench, "kept")
+    few, many = (rows_read(bench, schedules, monkeypatch) for schedules in (10, 40))
+    assert many <= 4 * few
+    assert [trigger.dedup_key for trigger in waiting(bench)] == [
+        f"scheduled:kept:{schedule(bench, 'kept').next_fire_at}"
+    ]
+
+
+def test_the_end_of_a_session_supersedes_occurrences_that_wait_again(bench: Bench) -> None:
+    made(bench, "one", session_id="other")
+    made(bench, "two", session_id="other")
+    bench.advance(60)
+    bench.do(bench.stores.triggers.fail, bench.claim(bench.due("other") or ""), "no")
+    assert len(waiting(bench, "other")) == 3
+    bench.do(bench.stores.triggers.end_session, "other")
+    assert waiting(bench, "other") == []
+    assert bench.do(bench.stores.triggers.open_rows) == []
