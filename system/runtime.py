@@ -363,7 +363,11 @@ class Runtime:
         return self._orchestrator
 
     def _living(self, agent_id: str) -> Agent:
-        node = self._orchestrator.tree.nodes.get(agent_id) if is_plain_text(agent_id) else None
+        try:
+            node = self._orchestrator.tree.nodes.get(agent_id)
+        except TypeError:
+            # It has no hash.
+            node = None
         if node is None:
             raise UnknownAgent(agent_id)
         if not node.alive:
