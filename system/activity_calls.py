@@ -57,8 +57,8 @@ class ActivityCalls:
         """Record the decision of the person ``by`` about an UNCERTAIN or FAILED activity.
 
         Returns its row. After ``AGAIN`` it is performed again, while the caller continues.
-        Raises ``BadActivity``, ``AlreadyDecided``, ``UnknownActivity``, ``NotPlainJson`` or
-        ``RowDamaged``.
+        Raises ``BadActivity``, ``AlreadyDecided``, ``UnknownActivity``, ``NotPlainJson``,
+        ``PayloadTooLarge`` or ``RowDamaged``.
         """
         orchestrator = self._orchestrator()
         stores = orchestrator.durable.stores

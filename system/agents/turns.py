@@ -69,7 +69,8 @@ class Turns:
                 if not (agent.log.stopped or orchestrator.closing):
                     await work.turns.pause(orchestrator.host.clock, pause_ns)
                 pause_ns = min(2 * pause_ns, LONGEST_PAUSE_NS)
-            except RuntimeRefused:
+            except RuntimeRefused as refused:
+                work.trouble = reason_of(refused)
                 await agent.log.park()
                 return
             else:

@@ -157,8 +157,8 @@ class ActivityStore:
     ) -> Activity:  # fmt: skip
         """Record the decision of the person ``by`` about an UNCERTAIN or FAILED activity.
 
-        Raises ``BadActivity``, ``AlreadyDecided``, ``UnknownActivity``, ``NotPlainJson`` or
-        ``RowDamaged``.
+        Raises ``BadActivity``, ``AlreadyDecided``, ``UnknownActivity``, ``NotPlainJson``,
+        ``PayloadTooLarge`` or ``RowDamaged``.
         """
         try:
             decision = Decision(decision)
@@ -167,6 +167,10 @@ class ActivityStore:
         check_texts(by=by)
         if provider_ref is not None:
             check_texts(provider_ref=provider_ref)
+        # Its agent gets both in a message.
+        size_bytes = len(canonical([by, provider_ref]))
+        if size_bytes > MOST_ARGUMENT_BYTES:
+            raise PayloadTooLarge(size_bytes, MOST_ARGUMENT_BYTES)
         activity = self.read(transaction, key)
         is_asked = activity.status in (ActivityStatus.UNCERTAIN, ActivityStatus.FAILED)
         if not is_asked or activity.decided_by is not None:

@@ -138,7 +138,8 @@ class ScheduleStore:
         """Emit the occurrence after one that is being claimed; return how this one is to be run.
 
         A trigger without a schedule, or whose next occurrence was emitted before, is run
-        unchanged.
+        unchanged. Raises ``BadSchedule``, and changes nothing, if the times of the schedule
+        cannot be computed any more, because its zone is not known; ``give_up`` must follow.
         """
         schedule = self._of(transaction, trigger)
         nominal = round(trigger.fire_at)
@@ -150,9 +151,9 @@ class ScheduleStore:
             ended = schedule._replace(last_nominal=nominal, next_fire_at=None)
             self._update(transaction, _ended(ended, transaction.now))
             return Occurrence(0, skipped)
+        times, missed, last = self._times(schedule), 0, nominal
         # From now on ``last_nominal`` refuses the occurrence.
         DEDUP.delete(transaction, schedule.key_of(nominal))
-        times, missed, last = self._times(schedule), 0, nominal
         if skipped:
             last = max(nominal, times.last((transaction.now_ns - 1) // SECOND_NS - LATE_S))
         elif schedule.catch_up is not CatchUp.ALL:
@@ -160,6 +161,13 @@ class ScheduleStore:
         followed = schedule._replace(last_nominal=last)
         self._arm(transaction, followed, times.after(last))
         return Occurrence(missed, skipped)
+
+    def give_up(self, transaction: Transaction, trigger: Trigger, reason: str) -> None:
+        """Pause the schedule of an occurrence that has no next one."""
+        schedule = self._of(transaction, trigger)
+        assert schedule is not None
+        passed = schedule._replace(last_nominal=round(trigger.fire_at))
+        self._pause(transaction, passed, reason)
 
     def handled(self, transaction: Transaction, trigger: Trigger) -> None:
         """Record that an occurrence was handled."""

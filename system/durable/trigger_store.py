@@ -12,7 +12,7 @@ from typing import Final
 from system.durable.back_off import LONGEST_PAUSE_NS, MOST_ATTEMPTS, pause_ns
 from system.durable.dedup import give_key, holder_of, release_keys
 from system.durable.emitter import Emitter, done
-from system.durable.errors import AlreadyDecided, FencedOff, RowDamaged, UnknownTrigger
+from system.durable.errors import AlreadyDecided, BadSchedule, FencedOff, RowDamaged, UnknownTrigger
 from system.durable.producers import REMINDER, RESUME, producer_of
 from system.durable.report import ReportStore
 from system.durable.schedule import schedule_id_of
@@ -32,6 +32,7 @@ from system.durable.trigger import (
     TriggerStatus,
 )
 from system.durable.trigger_queue import TriggerQueue
+from system.foreign import reason_of
 from system.ports import Ids, JsonObject
 
 LEASE_NS: Final = 720 * SECOND_NS
@@ -64,13 +65,19 @@ class TriggerStore:
         """Give a due trigger to a turn that holds its slot, and count the attempt.
 
         Returns None if the trigger is not PENDING, not due, or an occurrence that its schedule
-        skips. The next occurrence is emitted in the same transaction. Raises ``RowDamaged``;
-        then the trigger is not run, and is removed from the queue.
+        skips. The next occurrence is emitted in the same transaction; if it cannot be computed, the
+        trigger is FAILED. Raises ``RowDamaged``; then the trigger is not run, and is removed from
+        the queue.
         """
         trigger = self._read_waiting(transaction, trigger_id)
         if trigger is None or trigger.due_at > reached_at(transaction.now_ns):
             return None
-        occurrence = self._schedules.follow(transaction, trigger)
+        try:
+            occurrence = self._schedules.follow(transaction, trigger)
+        except BadSchedule as bad:
+            self._stop(transaction, trigger, TriggerStatus.FAILED, reason_of(bad))
+            self._schedules.give_up(transaction, trigger, reason_of(bad))
+            return None
         if occurrence.skipped:
             self._settle(transaction, trigger, Resolution.SKIPPED)
             return None

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from system.durable.activity import Decision
+from system.durable.activity import Decision, Unknown
 from system.durable.errors import AlreadyDecided, KeyReused
+from system.errors import PayloadTooLarge
 from system.ports import Performed
 from tests.unit.durable.durable_bench import Bench
-from tests.unit.durable.test_activity_store import DEDUP, attempt, intend, read, record, resolve
+from tests.unit.durable.test_activity_store import (
+    DEDUP,
+    KEY,
+    attempt,
+    intend,
+    read,
+    record,
+    resolve,
+)
 
 
 def test_the_same_key_with_other_arguments_leaves_the_row(bench: Bench) -> None:
@@ -46,3 +55,16 @@ def test_a_decided_trigger_is_not_decided_again(bench: Bench, is_settled: bool) 
             bench.do(decide, trigger_id)
     bench.cut_power()
     assert bench.row(trigger_id) == before
+
+
+@pytest.mark.parametrize("texts", [("x" * (1 << 20), None), ("Eve", "x" * (1 << 20))])
+def test_a_decision_that_no_message_can_contain_is_refused(
+    bench: Bench, texts: tuple[str, str | None]
+) -> None:
+    intend(bench)
+    attempt(bench)
+    record(bench, Unknown("reset"))
+    before = read(bench)
+    with pytest.raises(PayloadTooLarge, match="is over the limit of 1048576"):
+        bench.do(bench.stores.activities.resolve, KEY, Decision.PERFORMED, *texts)
+    assert read(bench) == before

@@ -1,12 +1,16 @@
-"""Schedules that end: without a further time, or with their session."""
+"""Schedules that end or are paused: without a further time, with their session or their zone."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from datetime import tzinfo
 
 import pytest
 
 from system.durable.errors import BadSchedule
 from system.durable.seconds import LATEST
 from system.durable.state import Bindings, SqlRow, Transaction
+from system.durable.stores import Stores
 from tests.unit.durable.durable_bench import Bench
 from tests.unit.durable.test_schedule_store import fire, made, schedule, waiting
 
@@ -64,3 +68,35 @@ def test_the_end_of_a_session_supersedes_occurrences_that_wait_again(bench: Benc
     bench.do(bench.stores.triggers.end_session, "other")
     assert waiting(bench, "other") == []
     assert bench.do(bench.stores.triggers.open_rows) == []
+
+
+class NoZones:
+    """A machine whose data of time zones were removed."""
+
+    def zone(self, name: str) -> tzinfo:
+        raise KeyError(name)
+
+
+def test_a_schedule_whose_zone_is_not_known_any_more_is_paused_and_reported(bench: Bench) -> None:
+    made(bench)
+    bench.host = replace(bench.host, zones=NoZones())
+    bench.stores = Stores(bench.host, bench.epoch, bench.sessions)
+    bench.do(bench.stores.triggers.load)
+    bench.advance(60)
+    due = bench.due()
+    assert due is not None
+    assert bench.do(bench.stores.triggers.claim, due) is None
+    failed, paused = bench.row(due), schedule(bench)
+    reason = "zone='UTC' is not known; see the table of schedules in docs/durable.md"
+    assert (failed.status, failed.attempts, failed.reason) == ("FAILED", 0, reason)
+    assert (paused.paused, paused.next_fire_at, paused.reason) == (True, None, reason)
+    assert [each.message_id for each in bench.stores.reports.take()] == [f"{due}.dead"]
+    with pytest.raises(BadSchedule, match="is not known"):
+        bench.do(bench.stores.schedules.resume, "a")
+    # Its occurrence is run after the decision of a person, and emits no other.
+    bench.kill()
+    bench.do(bench.stores.triggers.retry, due)
+    assert fire(bench).id == due
+    assert (schedule(bench).paused, waiting(bench)) == (True, [])
+    bench.do(bench.stores.schedules.resume, "a")
+    assert [trigger.status for trigger in waiting(bench)] == ["PENDING"]

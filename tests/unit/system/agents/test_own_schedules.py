@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import tzinfo
+
 import pytest
 
 from system.ports import JsonObject
@@ -66,3 +69,37 @@ def test_a_schedule_that_cannot_be_kept_is_refused(arguments: JsonObject, error:
     room.say(ada, script(("schedule", {"kind": "every", "spec": "60", **arguments})))
     assert error in str(room.provider.results[-1]["error"])
     assert not room.exists("state.db")
+
+
+class NoZones:
+    """A machine whose data of time zones were removed."""
+
+    def zone(self, name: str) -> tzinfo:
+        raise KeyError(name)
+
+
+def test_an_agent_with_a_schedule_of_an_unknown_zone_still_gets_messages() -> None:
+    room, ada = opened()
+    room.say(ada, script(("schedule", {"kind": "cron", "spec": "* * * * *", "zone": "UTC"})))
+    room.kill()
+    room.host = replace(room.host, zones=NoZones())
+    room.open()
+    room.settle(61)
+    room.say(ada, "hello")
+    assert room.shown() == [("text", "hello")]
+    assert room.named("Ada").pending == ()
+    [(kind, report)] = room.to_user()
+    assert kind == "system"
+    assert isinstance(report, dict)
+    assert (report["status"], report["source"]) == ("FAILED", "SCHEDULED")
+    room.check_no_failures()
+
+
+def test_an_agent_without_its_provider_shows_why_it_takes_no_turn() -> None:
+    room, ada = opened()
+    room.kill()
+    room.providers = {"another": room.provider}
+    room.open()
+    room.say(ada, "hello")
+    assert room.named("Ada").trouble == "provider 'scripted' is not there; known are another"
+    room.check_no_failures()
