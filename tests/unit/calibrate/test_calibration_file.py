@@ -84,7 +84,8 @@ def test_row_that_was_not_written_to_its_end_is_passed_over(tmp_path: Path) -> N
     ("text", "reason"),
     [
         ("", "it is empty"),
-        ("hello\n", "line 1 is not a JSON object"),
+        ("hello", "line 1 is not a JSON object"),
+        ("hello world\n", "line 1 is not a JSON object"),
         ("[]\n", "line 1 is not a JSON object"),
         ("{}\n", "line 1 has no list 'setup'"),
         (changed() + "{}\n", "line 2 has no list 'setup'"),

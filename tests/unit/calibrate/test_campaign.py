@@ -81,3 +81,10 @@ def test_campaign_that_is_interrupted_has_its_contradictions() -> None:
     run = campaign(tally, rows, ext4=Kernel("ext4", "bg"))
     run._record(0, 20)
     assert [size for _, size in run.contradictions()] == [len(tally.contradictions)]
+
+
+def test_reductions_share_the_time_that_is_left_evenly() -> None:
+    kernels = {name: Kernel(name, "bg") for name in ("ext4", "xfs", "btrfs")}
+    campaign(Tally(), [], **kernels).run(0, 40)
+    recorded = [[images for _, images in kernel.recorded] for kernel in kernels.values()]
+    assert [images.count(100) for images in recorded] == [2, 2, 2]

@@ -61,6 +61,18 @@ def test_sample_has_the_complete_images_of_marks_and_no_more_than_asked_for() ->
     assert _survivors(sample) > {Survivors(-1, tuple(range(mark))) for mark in (*marks, 40)}
 
 
+def test_an_image_is_complete_where_it_has_every_write_or_no_unflushed_one() -> None:
+    log: list[LogEntry] = [Write(0, 1024), B]
+    complete = {i.survivors: i.complete for i in crash_images(log, [], PlainChoices(), 100)}
+    assert complete == {
+        Survivors(-1): {0, 1, 2},
+        Survivors(-1, (0,)): {1},
+        Survivors(-1, (0,), (0, 512)): set(),
+        Survivors(-1, (1,)): set(),
+        Survivors(-1, (0, 1)): {2},
+    }
+
+
 def test_images_of_more_than_four_writes_lack_or_have_one() -> None:
     log: list[LogEntry] = [Write(4096 * i, 512) for i in range(6)]
     found = _survivors(crash_images(log, [], PlainChoices(), 1000))

@@ -207,3 +207,16 @@ runner.run("sleep 1000", sys.argv[1], (), 1000)
 def test_a_check_ends_also_if_the_signal_comes_while_it_is_waited_for(tmp_path: Path) -> None:
     result = run_python("-c", AT_A_WAIT, str(tmp_path), timeout_s=30)
     assert result.returncode == 128 + signal.SIGTERM, result.stderr
+
+
+BEFORE_A_CHECK = """
+import sys
+from powercut.fuse.command_check import CheckRunner
+
+CheckRunner(sys.argv[1]).end_process()
+"""
+
+
+def test_a_process_that_has_begun_no_check_ends_at_once(tmp_path: Path) -> None:
+    result = run_python("-c", BEFORE_A_CHECK, str(tmp_path), timeout_s=30)
+    assert result.returncode == 128 + signal.SIGTERM, result.stderr

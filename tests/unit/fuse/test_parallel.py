@@ -19,6 +19,11 @@ def killed_after_one(number: int) -> Iterator[int]:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+def killed_at_once(number: int) -> Iterator[int]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    yield number
+
+
 def nothing() -> None:
     pass
 
@@ -33,7 +38,7 @@ def test_processes_that_an_interrupt_kills_are_the_end_of_the_work() -> None:
         raise Stopped
 
     with pytest.raises(Stopped):
-        list(in_processes(1, lambda _number: killed_after_one(1), stop))
+        list(in_processes(1, killed_at_once, stop))
 
 
 def test_all_results_come() -> None:

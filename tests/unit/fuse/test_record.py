@@ -82,6 +82,27 @@ def test_program_removes_a_directory_of_which_one_listing_does_not_hold_all_name
     assert [text for _, text in acknowledged(recording)] == [".", "..", "1", "exit 0"]
 
 
+WRITTEN_BY_ANOTHER_USER = """
+import os
+with open('f', 'wb') as file:
+    os.fchmod(file.fileno(), 0o4777)
+os.stat('f')
+if not os.fork():
+    os.setuid(1000)
+    with open('f', 'r+b', buffering=0) as file:
+        file.write(b'x')
+    os._exit(0)
+os.wait()
+print(oct(os.stat('f').st_mode))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user is needed")
+def test_a_write_by_another_user_takes_the_setuid_bit_at_once(tmp_path: Path) -> None:
+    result = powercut_in(tmp_path, "record", "--", sys.executable, "-c", WRITTEN_BY_ANOTHER_USER)
+    assert "  after operation 4: 0o100777" in result.stdout.splitlines()
+
+
 def test_a_line_without_an_end_counts_and_a_failed_program_has_no_exit(tmp_path: Path) -> None:
     recording = recorded(tmp_path, "echo data > f; printf half; exit 3")
     assert acknowledged(recording) == [(2, "half")]

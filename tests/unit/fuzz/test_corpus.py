@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from powercut.fuzz.campaign.campaign import Plan, Score, grow, run_batch
+from powercut.fuzz.action import Action, ActionKind
+from powercut.fuzz.campaign.campaign import Batch, Plan, Score, grow, run_batch
 from powercut.fuzz.campaign.campaign import batches as batches_of
 from powercut.fuzz.campaign.corpus import LONGEST_STEPS, Corpus, corpus_in, features_of
 from powercut.fuzz.drivers.replay import Verdict, replay
 from powercut.fuzz.reproducer import BadReproducer, read_reproducer
 from powercut.fuzz.run_log import RecordedStep
+from powercut.fuzz.target import DiskTarget
+from powercut.fuzz.target_run import TargetRun
+from sim.choices import PlainChoices
+from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import POSIX
 from tests.unit.fuzz.project import PROJECT
 
@@ -123,3 +129,25 @@ def test_missing_directory_is_an_empty_corpus_and_another_file_is_refused(tmp_pa
     (tmp_path / "a.json").write_text("{}", encoding="ascii")
     with pytest.raises(BadReproducer):
         corpus_in(tmp_path)
+
+
+def test_run_0_of_a_target_is_completed_after_the_deadline_and_no_other_is_begun() -> None:
+    plan = Plan((TARGET,), POSIX, 1, steps=5, deadline=0)
+    tally = run_batch(Batch(plan, TARGET, 0, 3)).tally
+    assert (tally.runs, tally.steps) == (1, 5)
+    assert run_batch(Batch(plan, TARGET, 1, 3)).tally.runs == 0
+
+
+class _Talkative(DiskTarget):
+    def recover(self, host: Process) -> None:
+        del host
+
+    def actions(self) -> Sequence[ActionKind]:
+        return [ActionKind("talk", 1, lambda _arguments: "one two three")]
+
+
+def test_features_are_pairs_of_steps_with_two_words_of_their_outcomes() -> None:
+    run = TargetRun(_Talkative)
+    for _ in range(2):
+        run.perform(Action("talk", {}), PlainChoices())
+    assert list(features_of(run)) == ["talk one two, talk one two"]

@@ -256,3 +256,9 @@ def test_an_unwritable_directory_is_reported_as_the_cause() -> None:
     connection = connect(Process(disk, uid=1000, gid=1000), "/db")
     code = apsw.SQLITE_READONLY_DIRECTORY
     assert outcome(connection, INSERT) == ("ReadOnlyError", apsw.SQLITE_READONLY, code)
+
+
+def test_a_database_that_cannot_be_made_is_not_a_journal_that_cannot_be_made() -> None:
+    process = Process(Disk(), uid=1000, gid=1000)
+    with pytest.raises(apsw.CantOpenError):
+        connect(process, "/db").execute("CREATE TABLE t (a)")
