@@ -27,7 +27,10 @@ _OWN: Final = ("scheduled", "scheduled-once", "resume")
 
 @dataclass(slots=True)
 class _Emit:
-    """One trigger that the operator has asked for; ``outcome`` is None while it is in flight."""
+    """One IMMEDIATE trigger of the operator, without a description.
+
+    ``outcome`` is None while the call is in flight.
+    """
 
     session_id: str | None
     payload: Any
@@ -111,6 +114,9 @@ class ShadowTriggers:
             is_known = row["id"] in self._emits or row["id"] in emitted or prefix in _OWN
             if not (is_known or snapshot.excused):
                 raise Phantom("a trigger exists that was never emitted", actual=row)
+            own = self._emits.get(row["id"])
+            if own is not None and _shown(row) != _expected(own, row):
+                raise TornRecord("a trigger has other contents", expected=own, actual=row)
 
     def settle(self, snapshot: RootSnapshot, rows: Rows) -> None:
         """Decide the calls in flight by the first snapshot after a recovery."""
@@ -241,6 +247,16 @@ def _emitted_by_turns(snapshot: RootSnapshot) -> Iterator[tuple[str, _TurnEmit]]
                 due_ns = round(emitted.fire_at * SECOND_NS)
                 emit = _TurnEmit(state, emitted.payload, due_ns, is_reminder=False)
                 yield emitted.trigger_id, emit
+
+
+def _shown(row: Row) -> tuple[object, ...]:
+    return row["source"], row["description"], json.loads(row["payload_json"]), row["fire_at"]
+
+
+def _expected(emit: _Emit, row: Row) -> tuple[object, ...]:
+    """Return what the row of a trigger must show; a settled one has no payload."""
+    payload = None if row["status"] == "DONE" else emit.payload
+    return "IMMEDIATE", None, payload, emit.fire_at
 
 
 def _was_stopped(row: Row) -> bool:

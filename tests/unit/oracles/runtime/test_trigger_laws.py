@@ -89,6 +89,30 @@ def test_a_turn_of_a_trigger_before_its_time_is_early() -> None:
         triggers.check(story.snapshot(), Rows([], {}, {}, {}, {}, {}), NOW_NS)
 
 
+@pytest.mark.parametrize("is_settled", [True, False])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {}, {"source": "MEMORY"}, {"description": "about it"}, {"payload_json": '"stop"'},
+        {"fire_at": NOW + 1},
+    ],
+)  # fmt: skip
+def test_the_row_of_a_trigger_has_what_the_operator_has_given(
+    wrong: dict[str, object], is_settled: bool
+) -> None:
+    status, payload = ("DONE", "null") if is_settled else ("PENDING", '"go"')
+    row: dict[str, object] = {
+        "id": TRIGGER, "source": "IMMEDIATE", "dedup_key": None, "session_id": hexed("boss"),
+        "description": None, "payload_json": payload, "fire_at": NOW, "status": status,
+        "resolution": None,
+    }  # fmt: skip
+    if not wrong:
+        check(team(), row)
+        return
+    with pytest.raises(TornRecord, match="a trigger has other contents"):
+        check(team(), row | wrong)
+
+
 @pytest.mark.parametrize("keys", [("scheduled:s:60", "scheduled:s:120"), ("scheduled:s:60",) * 2])
 def test_an_occurrence_of_a_schedule_runs_once(keys: tuple[str, str]) -> None:
     story = team()

@@ -121,7 +121,8 @@ def test_a_trigger_that_a_recovery_has_stopped_is_reported_to_user(is_reported: 
     story = Story()
     story.root("boss")
     stopped = {
-        "id": "trigger-1", "dedup_key": None, "session_id": hexed("boss"), "status": "DEAD",
+        "id": "trigger-1", "source": "IMMEDIATE", "dedup_key": None, "session_id": hexed("boss"),
+        "description": None, "payload_json": "0", "fire_at": 0.0, "status": "DEAD",
         "resolution": None,
     }  # fmt: skip
     if is_reported:
