@@ -27,6 +27,7 @@ PATIENCE_S: Final = 7_200
 _KNOWN_S: Final = 80_000
 """The seconds for which the row of a settled trigger exists at least; the clock may be set back."""
 _STOPPED: Final = ("FAILED", "DEAD")
+_ARGUMENTS: Final = {"to": "Anna"}
 
 
 class DurableCalls:
@@ -69,7 +70,7 @@ class DurableCalls:
             key = f"activity:operator:{len(self._keys) + 1}"
             self._keys.append((key, str(arguments["provider"])))
         key, action = self._keys[-1 - which % len(self._keys)]
-        self._shadow.ask(key)
+        self._shadow.ask(key, action, _ARGUMENTS)
         return OperatorCall(
             lambda: _performed(runtime, key, action),
             lambda activity: self._shadow.acknowledge_activity(key, activity.status),
@@ -106,7 +107,7 @@ async def _performed(runtime: Runtime, key: str, action: str) -> Activity:
     """Perform an activity; raise ``AbandonedCall`` if the disk refuses its outcome too long."""
     try:
         async with asyncio.timeout(PATIENCE_S):
-            return await runtime.activities.perform(key, action, {"to": "Anna"})
+            return await runtime.activities.perform(key, action, dict(_ARGUMENTS))
     except TimeoutError:
         raise AbandonedCall from None
 

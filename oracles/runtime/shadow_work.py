@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from oracles.durable.rows import Rows
 from oracles.durable.shadow_effects import ShadowEffects, is_final
+from oracles.runtime.log_records import ActivityRecord
 from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.shadow_triggers import ShadowTriggers
+from oracles.runtime.work_contents import check_activity
 from oracles.runtime.work_laws import DECIDED, check_lines, check_recovered, check_reports
 from oracles.violation import FalseAlarm, LostAck, Phantom
 
@@ -24,15 +27,16 @@ class ShadowWork:
         self.triggers = ShadowTriggers(most_attempts)
         self.effects = ShadowEffects()
         self._ended: set[str] = set()
-        self._asked: dict[str, bool] = {}
+        self._asked: dict[str, ActivityRecord] = {}
+        self._answered: set[str] = set()
 
-    def ask(self, key: str) -> None:
+    def ask(self, key: str, action: str, arguments: Mapping[str, Any]) -> None:
         """Record that the operator asks for an activity, durably or in flight."""
-        self._asked.setdefault(key, False)
+        self._asked[key] = ActivityRecord(key, action, arguments, None)
 
     def acknowledge_activity(self, key: str, status: str) -> None:
         """Record that the operator was given the outcome of an activity."""
-        self._asked[key] = True
+        self._answered.add(key)
         if status not in DECIDED:
             raise FalseAlarm("an activity has returned without an outcome", key=key, status=status)
 
@@ -48,9 +52,11 @@ class ShadowWork:
 
     def _check_asked(self, rows: Rows) -> None:
         """Check the activities that no agent has asked for."""
-        for key, is_acknowledged in self._asked.items():
+        for key, asked in self._asked.items():
             row = rows.activities.get(key)
-            if is_acknowledged and row is None:
+            if row is not None:
+                check_activity(asked, row)
+            elif key in self._answered:
                 raise LostAck("an activity was acknowledged, and is not in the ledger", key=key)
         for key, row in rows.activities.items():
             if row["session_id"] is None and key not in self._asked:

@@ -99,7 +99,7 @@ def check_activity(activity: ActivityRecord, row: Row) -> None:
     """Check the request of an activity."""
     expected = activity.action, activity.arguments, activity.task_id
     if (row["action"], json.loads(row["arguments_json"]), row["task_id"]) != expected:
-        raise InvalidState("an activity differs from its line", expected=activity, actual=row)
+        raise InvalidState("an activity differs from its request", expected=activity, actual=row)
 
 
 def is_task_of(lines: Iterable[TaskRecord], row: Row, events: Iterable[Event]) -> bool:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
 from oracles.durable.rows import Rows
+from oracles.runtime.shadow_work import ShadowWork
 from oracles.runtime.violations import TornLine
 from oracles.runtime.work_laws import check_lines
-from oracles.violation import InvalidState, Violation
+from oracles.violation import InvalidState, LostAck, Phantom, Violation
 from tests.unit.oracles.runtime.story import NOW_NS, Data, Story, hexed
 from tests.unit.oracles.runtime.team import team
 
@@ -114,6 +116,38 @@ def test_a_trigger_and_a_schedule_have_the_priority_of_their_lines() -> None:
         check_lines(story.snapshot(), wrong, ("r1",))
     wrong.schedules["s1"]["priority"] = 21
     check_lines(story.snapshot(), wrong, ("r1",))
+
+
+OWN = "activity:operator:1"
+
+
+@pytest.mark.parametrize(
+    ("changes", "violation"),
+    [
+        ({}, None), ({"action": "pay"}, InvalidState), ({"arguments_json": "{}"}, InvalidState),
+        ({"task_id": "task-1"}, InvalidState), ({"idem_key": "activity:operator:2"}, LostAck),
+    ],
+)  # fmt: skip
+def test_an_activity_of_the_operator_is_in_the_ledger_as_it_was_asked_for(
+    changes: Data, violation: type[Violation] | None
+) -> None:
+    work = ShadowWork()
+    work.ask(OWN, "mail", {"to": "b"})
+    work.acknowledge_activity(OWN, "DONE")
+    row: Data = {
+        "idem_key": OWN, "action": "mail", "arguments_json": '{"to":"b"}', "session_id": None,
+        "task_id": None, "status": "DONE", "decided_by": None, "attempts": 1,
+    } | changes  # fmt: skip
+    rows = Rows([], {}, {}, {}, {}, {row["idem_key"]: row}, applied={})
+    with nullcontext() if violation is None else pytest.raises(violation):
+        work.check(team().snapshot(), rows, NOW_NS)
+
+
+def test_an_activity_of_nothing_is_reported() -> None:
+    row = {"idem_key": OWN, "session_id": None, "status": "DONE", "decided_by": None}
+    rows = Rows([], {}, {}, {}, {}, {OWN: row}, applied={})
+    with pytest.raises(Phantom, match="an activity exists that nothing has asked for"):
+        ShadowWork().check(team().snapshot(), rows, NOW_NS)
 
 
 def _trigger(number: int, **values: object) -> Callable[[Any], object]:
