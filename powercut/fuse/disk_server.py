@@ -50,6 +50,7 @@ from powercut.fuse.messages import (
     PAGE_BYTES,
     READ_IN,
     RENAME2_IN,
+    SETXATTR_IN,
     STATFS_OUT,
     WRITE_IN,
     WRITE_OUT,
@@ -122,7 +123,8 @@ class DiskServer:
                 Opcode.RELEASE: succeed,
                 Opcode.READDIR: Listings(self._inode).read,
                 Opcode.STATFS: self._statistics,
-                Opcode.LISTXATTR: self._list_attributes,
+                Opcode.SETXATTR: self._set_extended,
+                Opcode.LISTXATTR: self._list_extended,
             }
         )
 
@@ -245,7 +247,14 @@ class DiskServer:
             blocks, blocks, blocks, files, files, PAGE_BYTES, MOST_NAME_BYTES, PAGE_BYTES, 0
         )
 
-    def _list_attributes(self, request: Request) -> bytes:
+    def _set_extended(self, request: Request) -> bytes:
+        """Refuse an attribute; that of an access list, which ``cp`` sets, is not named."""
+        if bytes(request.body[SETXATTR_IN.size :]).startswith(b"system."):
+            raise OSError(errno.EOPNOTSUPP, "there are no access lists")
+        path = self._path(request.node)
+        raise self._refusal(errno.EOPNOTSUPP, "extended attributes", path)
+
+    def _list_extended(self, request: Request) -> bytes:
         """Answer that an inode has no extended attributes."""
         (size,) = LISTXATTR_IN.unpack_from(request.body)
         return b"" if size else LISTXATTR_OUT.pack(0)

@@ -33,6 +33,7 @@ READ_IN: Final = Struct("=QQI")
 WRITE_IN: Final = Struct("=QQIIQII")
 WRITE_OUT: Final = Struct("=II")
 FSYNC_IN: Final = Struct("=QI4x")
+SETXATTR_IN: Final = Struct("=II")
 LISTXATTR_IN: Final = Struct("=I4x")
 LISTXATTR_OUT: Final = Struct("=I4x")
 FALLOCATE_IN: Final = Struct("=QQQI4x")
@@ -63,6 +64,7 @@ class Opcode(IntEnum):
     STATFS = 17
     RELEASE = 18
     FSYNC = 20
+    SETXATTR = 21
     LISTXATTR = 23
     FLUSH = 25
     INIT = 26

@@ -147,6 +147,16 @@ os.close(os.open("f", os.O_CREAT))
 os.close(os.open("g", os.O_CREAT))
 assert ctypes.CDLL(None).renameat2(-100, b"f", -100, b"g", 2) == -1
 """
+EXTENDED_ATTRIBUTE = """
+import errno, os
+os.close(os.open("f", os.O_CREAT))
+os.close(os.open("g", os.O_CREAT))
+for path, key in (("f", "user.key"), ("g", "system.posix_acl_access")):
+    try:
+        os.setxattr(path, key, b"value")
+    except OSError as error:
+        assert error.errno == errno.EOPNOTSUPP, error
+"""
 HOLE = """
 import ctypes
 file = open("f", "w")
@@ -160,6 +170,7 @@ assert ctypes.CDLL(None).fallocate(file.fileno(), 3, ctypes.c_long(0), ctypes.c_
     ("script", "note"),
     [
         (EXCHANGE, "exchanges of names (RENAME_EXCHANGE) are not modelled and were refused: /g"),
+        (EXTENDED_ATTRIBUTE, "extended attributes are not modelled and were refused: /f"),
         (HOLE, "holes and other modes of fallocate are not modelled and were refused: /f"),
     ],
 )
