@@ -123,7 +123,7 @@ class DurableTools:
         event = _event(arguments)
         status = arguments.get("status", str(TaskStatus.ACTIVE))
         if status not in _OFFERED:
-            raise Refused(f"status={status!r:.100} is none of {', '.join(_OFFERED)}")
+            raise Refused(f"status={shown(status, 100)} is none of {', '.join(_OFFERED)}")
         todos = arguments.get("todos", before.todos)
         check_payload(todos)
         drafted = self._work.tasks.get(task_id)
@@ -161,7 +161,7 @@ class DurableTools:
         drafted = self._work.tasks.get(task_id)
         task = self._agent.tasks.get(task_id) if drafted is None else KnownTask.behind(drafted)
         if task is None or task.status in FINAL:
-            raise Refused(f"there is no open task {task_id!r:.100}")
+            raise Refused(f"there is no open task {shown(task_id, 100)}")
         return task
 
     # -- triggers and schedules ----------------------------------------------------------
@@ -224,5 +224,5 @@ def _event(arguments: JsonObject, default: str | None = None) -> tuple[str, Json
 def _priority(arguments: JsonObject) -> int | None:
     priority = arguments.get("priority")
     if priority is not None and type(priority) is not int:
-        raise Refused(f"priority={priority!r:.20} is not an integer")
+        raise Refused(f"priority={shown(priority, 20)} is not an integer")
     return priority

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from system.foreign import shown
 from system.ports import Json, JsonObject
 
 
@@ -13,7 +14,7 @@ def text_of(arguments: JsonObject, key: str, default: str | None = None) -> str:
     """Return an argument that is a text; raises ``Refused``."""
     value = arguments.get(key, default)
     if not isinstance(value, str):
-        raise Refused(f"{key}={value!r} is not a text")
+        raise Refused(f"{key}={shown(value)} is not a text")
     return value
 
 
@@ -26,7 +27,7 @@ def object_of(arguments: JsonObject, key: str) -> JsonObject:
     """Return an argument that is an object, empty if it is missing; raises ``Refused``."""
     value: Json = arguments.get(key, {})
     if not isinstance(value, dict):
-        raise Refused(f"{key}={value!r:.100} is not an object")
+        raise Refused(f"{key}={shown(value, 100)} is not an object")
     return value
 
 
@@ -34,7 +35,7 @@ def delay_of(arguments: JsonObject, longest_ns: int, default: int | None = None)
     """Return ``delay_ns``, from 0 to ``longest_ns``; raises ``Refused``."""
     delay_ns = arguments.get("delay_ns", default)
     if not isinstance(delay_ns, int) or isinstance(delay_ns, bool) or delay_ns < 0:
-        raise Refused(f"delay_ns={delay_ns!r} is not a number of nanoseconds")
+        raise Refused(f"delay_ns={shown(delay_ns)} is not a number of nanoseconds")
     if delay_ns > longest_ns:
         raise Refused(f"delay_ns is over the limit of {longest_ns}")
     return delay_ns

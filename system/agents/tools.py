@@ -21,6 +21,7 @@ from system.agents.turn_complete import Reminder, Subscription, TurnDraft
 from system.durable.emitter import checked_time
 from system.durable.seconds import seconds_of
 from system.errors import NotPlainJson, RuntimeRefused
+from system.foreign import shown
 from system.ports import Json, JsonObject
 
 LONGEST_NAME: Final = 200
@@ -54,6 +55,8 @@ class TurnTools:
 
     async def perform(self, call_id: str, arguments: JsonObject) -> JsonObject:
         """Call the tool ``perform``; an action that may be repeated is performed at once."""
+        if not _is_call_id(call_id):
+            return {"error": f"call_id={shown(call_id)} is not a text"}
         async with self._performing.setdefault(call_id, Lock()):
             if self.is_over:
                 return {"error": _OVER}
@@ -74,6 +77,8 @@ class TurnTools:
         """Return the result of a tool; the same one for the same ``call_id``."""
         if self.is_over:
             return {"error": _OVER}
+        if not _is_call_id(call_id):
+            return {"error": f"call_id={shown(call_id)} is not a text"}
         if call_id not in self._results:
             self._results[call_id] = self._called(name, arguments)
         return self._results[call_id]
@@ -95,9 +100,9 @@ class TurnTools:
     def _refusal(self, name: str, arguments: Json) -> str | None:
         """Return why a call is refused before its arguments are read, or None."""
         if not isinstance(arguments, dict):
-            return f"the arguments of a tool are an object, not {arguments!r}"
-        if name not in TOOLS:
-            return f"there is no tool {name!r}; known are {', '.join(TOOLS)}"
+            return f"the arguments of a tool are an object, not {shown(arguments)}"
+        if type(name) is not str or name not in TOOLS:
+            return f"there is no tool {shown(name)}; known are {', '.join(TOOLS)}"
         if self.draft.completion is not None and name != "check_inbox":
             return "this turn has completed the agent; nothing may follow"
         return None
@@ -108,7 +113,7 @@ class TurnTools:
         reply_to = arguments.get("reply_to")
         if reply_to is not None:
             if not isinstance(reply_to, str):
-                raise Refused(f"reply_to={reply_to!r} is not a message id")
+                raise Refused(f"reply_to={shown(reply_to)} is not a message id")
             check_payload(reply_to)
         return self._sent(self._addressed(arguments, "to"), MessageKind.TEXT, arguments, reply_to)
 
@@ -157,7 +162,7 @@ class TurnTools:
             raise Refused(f"name={name[:LONGEST_NAME]!r} is not a name for an agent")
         check_payload([name, instructions, model])
         if provider not in self._orchestrator.provider_names:
-            raise Refused(f"there is no provider {provider!r}")
+            raise Refused(f"there is no provider {shown(provider)}")
         self._tree.reserve(name)
         spawn = Spawn(
             ids.uuid_hex(), ids.uuid_hex(), name, instructions, provider, model, ids.uuid_hex()
@@ -229,7 +234,7 @@ class TurnTools:
         active = [*self._agent.history.reminders, *own]
         over = [*self.draft.cancelled, self.draft.trigger_id]
         if reminder_id not in active or reminder_id in over:
-            raise Refused(f"there is no reminder {reminder_id!r}")
+            raise Refused(f"there is no reminder {shown(reminder_id)}")
         self.draft.cancelled.append(reminder_id)
         return {}
 
@@ -246,7 +251,7 @@ class TurnTools:
         own = [added.subscription_id for added in self.draft.subscribed]
         active = [*self._agent.history.subscriptions, *own]
         if subscription_id not in active or subscription_id in self.draft.unsubscribed:
-            raise Refused(f"there is no subscription {subscription_id!r}")
+            raise Refused(f"there is no subscription {shown(subscription_id)}")
         self.draft.unsubscribed.append(subscription_id)
         return {}
 
@@ -265,7 +270,7 @@ class TurnTools:
         target = self._addressed(arguments, "name")
         children = self._tree.nodes[self._agent.agent_id].children
         if target not in children and target not in self.draft.spawned:
-            raise Refused(f"{arguments.get('name')!r} is not a child of this agent")
+            raise Refused(f"{shown(arguments.get('name'))} is not a child of this agent")
         control_id = self._orchestrator.host.ids.uuid_hex()
         self.draft.controls.append(Control(control_id, target, op))
         return {}
@@ -275,7 +280,7 @@ class TurnTools:
     def _addressed(self, arguments: JsonObject, key: str, *, oneself: bool = False) -> str:
         to, me = arguments.get(key), self._agent.agent_id
         if not isinstance(to, str):
-            raise Refused(f"{key}={to!r} is not a text")
+            raise Refused(f"{key}={shown(to)} is not a text")
         for spawn in self.draft.spawned.values():
             if to in (spawn.name, spawn.agent_id):
                 return spawn.agent_id
@@ -283,8 +288,13 @@ class TurnTools:
             return me
         target = self._tree.address(me, to)
         if target is None:
-            raise Refused(f"{to!r} is no living parent, child or sibling of this agent")
+            raise Refused(f"{shown(to)} is no living parent, child or sibling of this agent")
         return target
+
+
+def _is_call_id(value: object) -> bool:
+    """Whether a result is found again by a value; some providers number their calls."""
+    return isinstance(value, str | int)
 
 
 _OVER: Final = "the turn is over; nothing may follow"
