@@ -68,7 +68,7 @@ class Names:
 
     def can_move_directory(self, old: str, new: str) -> bool:
         """Whether the directory ``old`` can be renamed ``new``, which may be an empty one."""
-        if old == new or old.startswith(f"{new}/") or new.startswith(f"{old}/"):
+        if old == new or new.startswith(f"{old}/"):
             return False
         is_replaceable = self._kinds.get(new, _Kind.DIRECTORY) is _Kind.DIRECTORY
         return is_replaceable and self._has_parent(new) and not self.below(new)

@@ -11,7 +11,7 @@ _PATTERNS: Final = {
     "letter": re.compile(r"[A-Za-z]"),
     "flags": re.compile(r"[ctasd]*"),
 }
-_MOST_BYTES: Final = 1 << 30
+_MOST_BYTES: Final = 1 << 20
 
 _SIGNATURES: Final = {
     "creat": ("path",),

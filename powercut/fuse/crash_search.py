@@ -226,9 +226,8 @@ class _Searcher:
             later = history.entries_by(number, returned=True)
             if number and self._share.is_left(number):
                 self._visit(number, unsynced, cache, entries, since)
-            is_new = later != reached or later != entries
             is_last = number == len(journal)
-            if is_new and (is_last or self._share_of_acknowledgements.is_left(number)):
+            if later != reached and (is_last or self._share_of_acknowledgements.is_left(number)):
                 self._visit(number, unsynced, cache, later, 0)
             reached = later
         visited, total = len(self._points), len(journal) + 1
@@ -258,8 +257,7 @@ class _Searcher:
         if place == len(self._found):
             self._found.append(Found(key, rank, order, self._model.name, crash, key[0]))
             return True
-        known = self._found[place].crash
-        if known.kind is CrashKind.POWER_CUT and _losses(crash) < _losses(known):
+        if _losses(crash) < self._found[place].losses:
             self._found[place] = self._found[place]._replace(crash=crash)
         return False
 

@@ -99,6 +99,7 @@ def test_row_that_was_not_written_to_its_end_is_passed_over(tmp_path: Path) -> N
         (changed(ops=[["fly"], ["sync"]]), "line 1 has a malformed call: ['fly']"),
         (changed(ops=[["sync"], ["bg"]]), "line 1 has a malformed call: ['bg']"),
         (changed(setup=[["creat", "/etc"]]), "line 1 has a malformed call: ['creat', '/etc']"),
+        (changed(setup=[["trunc", "f", 1048577]]), "line 1 has a malformed call: ['trunc', 'f', 1"),
         (changed(setup=[["trunc", "f", -1]]), "line 1 has a malformed call: ['trunc', 'f', -1]"),
         (changed(seen=[{"k": 3, "out": {}}]), "line 1 has a malformed outcome"),
         (changed(seen=[{"k": 0, "out": {"f": "B"}}]), "line 1 has a malformed outcome"),

@@ -7,8 +7,13 @@ from typing import Final
 import pytest
 
 from powercut.calibrate.judgement import JudgedOutcome, Simulated
+from powercut.calibrate.outcome_search import OutcomeSearch
 from powercut.calibrate.program import Outcome
-from sim.disk.crash.persistence import BTRFS, EXT4, PersistenceModel
+from powercut.calibrate.random_program import random_program
+from sim.choices import SeededChoices
+from sim.disk.crash.persistence import BTRFS, EXT4, EXT4_WRITEBACK, XFS, PersistenceModel
+from sim.disk.crash.survivor_set import SurvivorSet, closed
+from sim.disk.crash.unsynced import Unsynced
 
 CALLS: Final = (
     ("trunc", "f", 5000),
@@ -62,3 +67,22 @@ def test_permission_bits_that_chmod_has_set_belong_to_the_outcome(
     setup = [("write", "f", 0, 100, "a"), ("write", "g", 0, 100, "a")]
     program = Simulated(setup, ATTRIBUTES)
     assert program.allows(model, JudgedOutcome(len(ATTRIBUTES), outcome)) == allowed
+
+
+@pytest.mark.parametrize("model", [EXT4, EXT4_WRITEBACK, XFS, BTRFS], ids=lambda model: model.name)
+@pytest.mark.parametrize("seed", range(290, 300))
+def test_the_survivors_found_leave_the_outcome_that_some_survivors_have_left(
+    seed: int, model: PersistenceModel
+) -> None:
+    random = random_program(seed)
+    program, choices = Simulated(random.setup, random.calls), SeededChoices(seed)
+    unsynced = Unsynced(model, program.image.platter)
+    for number, operation in enumerate(program.journal, 1):
+        unsynced.advance(operation, number)
+    search, count = OutcomeSearch(unsynced, program.next_inode), len(unsynced.micros)
+    for _ in range(6):
+        mask = closed(unsynced.ordering, choices.integer("mask", 0, (1 << count) - 1))
+        outcome = search.outcome_of(SurvivorSet.of_mask(mask, count))
+        found = search.survivors_of(outcome)
+        assert found is not None, outcome
+        assert found.stale or search.outcome_of(found) == outcome

@@ -97,6 +97,30 @@ def test_images_of_a_long_journal_are_sampled_with_every_prefix() -> None:
     assert {each.done for each in kills} == set(range(len(disk.journal) + 1))
 
 
+@pytest.mark.parametrize(
+    ("name", "ranks"),
+    [
+        ("ext4-ordered", set()),
+        ("ext4-writeback", {Rank.STALE}),
+        ("posix", {Rank.STALE, Rank.TORN}),
+    ],
+)
+def test_a_long_journal_has_the_damage_that_its_model_allows(name: str, ranks: set[Rank]) -> None:
+    disk = Disk()
+    for number in range(30):
+        _put(Process(disk), f"/{number}", b"data")
+    found = search(disk.journal, acknowledged(disk.journal), MODELS[name]).found
+    # At the first points all states are found, also those with more damage.
+    damaged = [
+        each for each in found if each.rank >= Rank.TORN and each.done > len(disk.journal) // 2
+    ]
+    assert {each.rank for each in damaged} == ranks
+    for each in damaged:
+        survivors = each.crash.survivors
+        assert all(kept == len(b"data") // 2 for _, kept in survivors.torn)
+        assert (len(survivors.torn), len(survivors.stale)) in {(1, 0), (0, 1)}
+
+
 def test_many_acknowledgements_do_not_multiply_the_images() -> None:
     disk = Disk()
     process = Process(disk)
