@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from system.agents.agent import Agent, KnownTask
-from system.agents.message import check_payload
+from system.agents.message import check_payload, detached, kept_payload
 from system.agents.orchestrator import Orchestrator
 from system.agents.tool_arguments import (
     Refused,
@@ -66,8 +66,7 @@ class DurableTools:
             raise Refused(
                 f"action={action.name!r} is {action.side_effect}: its provider has to wait for it"
             )
-        given = object_of(arguments, "arguments")
-        check_payload(given)
+        given = kept_payload(object_of(arguments, "arguments"))
         task_id = optional_text_of(arguments, "task_id")
         if task_id is not None:
             self._task(task_id)
@@ -111,8 +110,7 @@ class DurableTools:
         """Begin a task of the agent."""
         task_id = self._orchestrator.host.ids.uuid_hex()
         event = _event(arguments, "begin")
-        todos = arguments.get("todos")
-        check_payload(todos)
+        todos = kept_payload(arguments.get("todos"))
         self._work.tasks[task_id] = TaskProgress(task_id, 0, TaskStatus.ACTIVE, todos, (event,))
         return {"task_id": task_id}
 
@@ -124,8 +122,7 @@ class DurableTools:
         status = arguments.get("status", str(TaskStatus.ACTIVE))
         if status not in _OFFERED:
             raise Refused(f"status={shown(status, 100)} is none of {', '.join(_OFFERED)}")
-        todos = arguments.get("todos", before.todos)
-        check_payload(todos)
+        todos = kept_payload(arguments.get("todos", before.todos))
         drafted = self._work.tasks.get(task_id)
         last_seq = before.last_seq if drafted is None else drafted.last_seq
         events = (event,) if drafted is None else (*drafted.events, event)
@@ -149,7 +146,7 @@ class DurableTools:
                     "task_id": task_id,
                     "status": str(task.status),
                     "last_seq": task.last_seq,
-                    "todos": task.todos,
+                    "todos": detached(task.todos),
                 }
                 for task_id, task in tasks.items()
                 if task.status not in FINAL
@@ -179,7 +176,7 @@ class DurableTools:
             _priority(arguments),
         )
         checked = checked_spec(trigger.spec(self._agent.session_id))
-        check_payload(trigger.payload)
+        trigger = trigger._replace(payload=kept_payload(trigger.payload))
         if checked.source is TriggerSource.SCHEDULED:
             raise Refused("triggers of source=SCHEDULED come from remind_me and schedule")
         if checked.producer is RESUME:
@@ -200,7 +197,7 @@ class DurableTools:
             _priority(arguments),
             text_of(arguments, "catch_up", str(CatchUp.LATEST)),
         )
-        check_payload(schedule.payload)
+        schedule = schedule._replace(payload=kept_payload(schedule.payload))
         host = self._orchestrator.host
         spec = schedule.schedule(self._agent.session_id)
         check_schedule(spec, host.zones, self._durable.clock.now_ns())
@@ -216,9 +213,9 @@ class DurableTools:
 
 
 def _event(arguments: JsonObject, default: str | None = None) -> tuple[str, Json]:
-    event = text_of(arguments, "event", default), arguments.get("data")
-    check_payload(list[Json](event))
-    return event
+    event = [text_of(arguments, "event", default), arguments.get("data")]
+    check_payload(event)
+    return text_of(arguments, "event", default), kept_payload(arguments.get("data"))
 
 
 def _priority(arguments: JsonObject) -> int | None:

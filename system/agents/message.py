@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar, cast
 
 from system.errors import PayloadTooLarge
 from system.ports import Clock, Json, JsonObject
 from system.storage.codec import DEEPEST, canonical, canonical_of_plain
 from system.storage.line import timestamp
+
+T = TypeVar("T")
 
 USER: Final = "USER"
 """The operator: recipient of the messages that roots send to their parent."""
@@ -104,9 +107,8 @@ class Message(NamedTuple):
         payload: Json, reply_to: str | None = None,
     ) -> Message:  # fmt: skip
         """Return a message with the present time; raise as ``check_payload`` for its payload."""
-        check_payload(payload)
-        now = timestamp(clock.wall_ns())
-        return cls(message_id, sender, recipient, kind, payload, now, reply_to)
+        kept, now = kept_payload(payload), timestamp(clock.wall_ns())
+        return cls(message_id, sender, recipient, kind, kept, now, reply_to)
 
 
 def error_about(message: Message, reason: str, now: str) -> Message:
@@ -124,9 +126,31 @@ def error_about(message: Message, reason: str, now: str) -> Message:
 
 def check_payload(payload: Json) -> None:
     """Raise ``NotPlainJson`` or ``PayloadTooLarge`` if no message can carry ``payload``."""
-    size_bytes = len(canonical(payload, DEEPEST - _LEVELS_ABOVE))
-    if size_bytes > MOST_PAYLOAD_BYTES:
-        raise PayloadTooLarge(size_bytes, MOST_PAYLOAD_BYTES)
+    _checked(payload)
+
+
+def kept_payload(payload: T) -> T:
+    """Return a payload as a log will give it back: its caller may change the original later.
+
+    Raises as ``check_payload``.
+    """
+    return _copy(payload, _checked(cast("Json", payload)))
+
+
+def detached(value: T) -> T:
+    """Return a copy of plain data for foreign code, which may change it."""
+    return _copy(value, canonical_of_plain(cast("Json", value)))
+
+
+def _checked(payload: Json) -> bytes:
+    encoded = canonical(payload, DEEPEST - _LEVELS_ABOVE)
+    if len(encoded) > MOST_PAYLOAD_BYTES:
+        raise PayloadTooLarge(len(encoded), MOST_PAYLOAD_BYTES)
+    return encoded
+
+
+def _copy(value: T, encoded: bytes) -> T:
+    return cast("T", json.loads(encoded)) if isinstance(value, list | dict) else value
 
 
 class Prompt(NamedTuple):

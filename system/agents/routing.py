@@ -9,6 +9,7 @@ from __future__ import annotations
 from asyncio import Task
 
 from system.agents.agent import Agent
+from system.agents.message import detached
 from system.agents.orchestrator import Orchestrator
 from system.durable.errors import RowDamaged
 from system.durable.state import Transaction
@@ -91,7 +92,7 @@ class Routing:
         """Call the router, and write its answer."""
         assert self._router is not None
         offered = [
-            Candidate(agent.agent_id, agent.name(), dict(agent.history.metadata))
+            Candidate(agent.agent_id, agent.name(), detached(agent.history.metadata))
             for agent in candidates
         ]
         try:

@@ -13,7 +13,15 @@ from typing import Final, TypeAlias
 
 from system.agents.agent import Agent
 from system.agents.durable_tools import LONGEST_DELAY_NS, DurableTools
-from system.agents.message import USER, Message, MessageKind, check_payload, shown_message
+from system.agents.message import (
+    USER,
+    Message,
+    MessageKind,
+    check_payload,
+    detached,
+    kept_payload,
+    shown_message,
+)
 from system.agents.orchestrator import Orchestrator
 from system.agents.outbox import Control, Spawn
 from system.agents.tool_arguments import Refused, delay_of, text_of
@@ -135,7 +143,7 @@ class TurnTools:
         presented = self.draft.presented
         new = [item for key, item in self._agent.history.pending.items() if key not in presented]
         presented += [message.message_id for message in new]
-        return {"messages": [shown_message(message, self._tree.names) for message in new]}
+        return {"messages": [detached(shown_message(each, self._tree.names)) for each in new]}
 
     def _sent(
         self, to: str, kind: MessageKind, arguments: JsonObject, reply_to: str | None = None
@@ -190,12 +198,11 @@ class TurnTools:
             "pending": len(history.pending),
             "turns": history.turn_count,
             "gated": history.gated,
-            "metadata": dict(history.metadata),
+            "metadata": detached(history.metadata),
         }
 
     def set_agent_metadata(self, arguments: JsonObject) -> JsonObject:
-        value = arguments.get("value")
-        check_payload(value)
+        value = kept_payload(arguments.get("value"))
         key = text_of(arguments, "key")
         check_payload(key)
         self.draft.metadata[key] = value
@@ -219,8 +226,8 @@ class TurnTools:
     # -- waiting for something -----------------------------------------------------------
 
     def remind_me(self, arguments: JsonObject) -> JsonObject:
-        delay_ns, payload = delay_of(arguments, LONGEST_DELAY_NS), arguments.get("payload")
-        check_payload(payload)
+        delay_ns = delay_of(arguments, LONGEST_DELAY_NS)
+        payload = kept_payload(arguments.get("payload"))
         orchestrator = self._orchestrator
         reminder_id = orchestrator.host.ids.uuid_hex()
         due_ns = orchestrator.durable.clock.now_ns() + delay_ns

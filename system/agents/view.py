@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from system.agents.message import Message
+from system.agents.message import Message, detached
 from system.agents.orchestrator import Orchestrator
 from system.ports import JsonObject
 
@@ -63,14 +63,17 @@ def view_of(orchestrator: Orchestrator) -> RuntimeView:
             AgentView(
                 node.agent_id, node.session_id, node.name, node.parent_id, agent.alive,
                 history.turn_count, tuple(history.last_turns), tuple(history.pending),
-                history.gated, history.permits, dict(history.metadata), agent.log.stopped,
+                history.gated, history.permits, detached(history.metadata), agent.log.stopped,
                 agent.work.trouble, agent.work.turns.task is not None,
             )
         )  # fmt: skip
     user, state = orchestrator.user, orchestrator.state
     return RuntimeView(
         tuple(shown),
-        tuple(user.history.pending.values()),
+        tuple(
+            message._replace(payload=detached(message.payload))
+            for message in user.history.pending.values()
+        ),
         user.log.stopped,
         tuple(in_doubt),
         (state.stopped or "") if state is not None else "",
