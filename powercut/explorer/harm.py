@@ -14,6 +14,7 @@ from sim.disk.disk import Disk
 
 _EARLIER_MOMENTS: Final = 64
 _EARLIER_BARRIERS: Final = 16
+_UNSYNCED_OPERATIONS: Final = 16
 
 
 class Harm(StrEnum):
@@ -30,7 +31,8 @@ class Harms:
 
     A ``LostAck`` says so itself. Any other violation is compared with those that the check
     finds, with the same acknowledged values, on disks that were right earlier: at the start, at
-    each acknowledgement, and behind each barrier where the check passes.
+    each acknowledgement, and where the check passes behind each barrier, and behind each
+    operation since the last one.
     """
 
     def __init__(self, exploration: Exploration) -> None:
@@ -64,7 +66,8 @@ class Harms:
         acknowledged |= {entry.after for entry in history.entries[first : max(0, entries - 1)]}
         end = history.entries[entries - 1].after if entries else 0
         synced = [number for number in range(1, end) if isinstance(journal[number - 1], Sync)]
-        moments = acknowledged | set(synced[-_EARLIER_BARRIERS:])
+        unsynced = range(max([1, *synced]), end)[-_UNSYNCED_OPERATIONS:]
+        moments = acknowledged | {*synced[-_EARLIER_BARRIERS:], *unsynced}
         found = set()
         for number, image in disks_along(journal, self._model, moments):
             if self._checker.is_over(self._exploration):

@@ -48,6 +48,28 @@ def test_a_disk_that_was_right_behind_a_barrier_is_a_lost_acknowledgement() -> N
     assert list(cause.harms) == [Harm.LOST_ACKNOWLEDGEMENT]
 
 
+def test_a_disk_that_was_right_between_two_writes_is_a_lost_acknowledgement() -> None:
+    """Two rows are written before both are acknowledged; a power cut loses the second one."""
+
+    def workload(process: Process, ack: History) -> None:
+        descriptor = process.open("/t", os.O_CREAT | os.O_WRONLY)
+        process.sync()
+        for row in (b"1 ", b"2 "):
+            process.write(descriptor, row)
+        ack("1")
+        ack("2")
+
+    def check(process: Process, known: Known) -> None:
+        rows = []
+        if "t" in process.listdir("/"):
+            with process.open_file("/t", "rb") as file:
+                rows = file.read().decode().split()
+        assert rows[: len(known.acknowledged)] == list(known.acknowledged), rows
+
+    (cause,) = diagnosed(workload, check, ("scc",)).causes
+    assert list(cause.harms) == [Harm.LOST_ACKNOWLEDGEMENT]
+
+
 def test_a_file_that_loses_its_old_content_as_well_is_corrupt() -> None:
     _, power_cut = diagnosed(in_place, models=("ext4",)).causes
     assert list(power_cut.harms) == list(Harm)
