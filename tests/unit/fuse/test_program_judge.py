@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pytest
 
@@ -11,17 +11,22 @@ from oracles.history import Known
 from oracles.violation import UnreadableAfterCrash
 from powercut.explorer.diagnosis import NoGap, diagnose
 from powercut.explorer.repair import OutOfTime
+from powercut.explorer.ticker import Stopped
 from powercut.fuse import program_judge
 from powercut.fuse.crash_search import Found, Rank
-from powercut.fuse.image_check import Checked
+from powercut.fuse.disk_mount import MountWay
+from powercut.fuse.image_check import Checked, CommandCheck
 from powercut.fuse.program_judge import ProgramJudge
 from powercut.fuse.recording import Acknowledgement, Recording
+from powercut.fuse.recovery_crashes import Recovery
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
-from sim.disk.crash.persistence import POSIX
+from sim.disk.crash.journal_file import encode_journal
+from sim.disk.crash.persistence import POSIX, PersistenceModel
 from sim.disk.disk import Disk
 
 FILES = 12
+PASSED = Checked(None)
 
 
 class _FirstBeforeLast:
@@ -40,9 +45,13 @@ class _FirstBeforeLast:
 
 
 def many_files() -> Recording:
+    return of_files(FILES)
+
+
+def of_files(count: int) -> Recording:
     disk = Disk()
     process = Process(disk)
-    for number in range(1, FILES + 1):
+    for number in range(1, count + 1):
         process.close(process.open(f"/{number}", os.O_CREAT | os.O_WRONLY))
     ends = (Acknowledgement(len(disk.journal), "done"),)
     return Recording(("app",), "", "", "/disk", 0, ends, (), disk.journal)
@@ -95,3 +104,64 @@ def test_a_time_that_is_over_after_the_checks_ends_the_search_for_barriers() -> 
     Process(unknown).mkdir("/unknown")
     with pytest.raises(OutOfTime):
         judge.violation(unknown, Known((), ()))
+
+
+class _Always:
+    """Gives every image the same result."""
+
+    def __init__(self, result: Checked) -> None:
+        self._result = result
+
+    def begin(self, folder: str) -> _Always:
+        assert folder
+        return self
+
+    def check(self, image: Image, entries: int) -> Checked:
+        del image, entries
+        return self._result
+
+
+NOT_SAMPLED = frozenset[str]()
+
+
+def recovered(
+    monkeypatch: pytest.MonkeyPatch,
+    checks: int,
+    sampled: frozenset[str] = NOT_SAMPLED,
+    result: Checked = PASSED,
+    is_interrupted: bool = False,
+) -> tuple[int, bool]:
+    """Judge a recording whose checks write nothing; return how many are crashed, and whether the
+    verdict is exhaustive.
+    """
+    recording = of_files(2)
+    nested = CommandCheck("true", 1, recording, MountWay.ROOT)
+    judge = ProgramJudge(recording, _Always(result), checks, 1, nested)
+    crashed: list[object] = []
+
+    def recover(
+        images: Sequence[tuple[Image, int, list[PersistenceModel]]], check: CommandCheck
+    ) -> dict[int, Recovery]:
+        assert check is nested
+        if is_interrupted:
+            raise Stopped
+        crashed.extend(images)
+        recovery = Recovery(encode_journal(recording.journal), {"posix": []}, sampled)
+        return dict.fromkeys(range(len(images)), recovery)
+
+    monkeypatch.setattr(judge, "_recover", recover)
+    verdict = judge.judge([POSIX])["posix"]
+    return len(crashed), verdict.exhaustive
+
+
+def test_a_verdict_is_exhaustive_if_every_check_that_passes_is_crashed_in_all_ways(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert recovered(monkeypatch, 1000) == (8, True)
+    assert recovered(monkeypatch, 10) == (1, False)
+    assert recovered(monkeypatch, 1000, sampled=frozenset({"posix"})) == (8, False)
+    assert recovered(monkeypatch, 1000, is_interrupted=True) == (0, False)
+
+
+def test_a_flaky_check_is_not_crashed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert recovered(monkeypatch, 1000, result=Checked(None, is_flaky=True))[0] == 0
