@@ -302,6 +302,27 @@ def test_a_program_that_does_not_exist_is_not_found() -> None:
     assert explore(workload, model="scc").safe
 
 
+def test_a_device_and_a_real_directory_that_exists_are_no_writes() -> None:
+    def workload(ack: History) -> None:
+        with open(os.devnull, "wb") as nothing:
+            nothing.write(b"data")
+        with suppress(FileExistsError):
+            os.mkdir("/usr")
+        careful(ack)
+
+    assert explore(workload, model="scc").safe
+
+
+def test_a_link_on_the_real_disk_is_refused() -> None:
+    def workload(ack: History) -> None:
+        del ack
+        os.symlink("data", "/var/tmp/powercut-escaped")
+
+    with pytest.raises(HarnessError, match=r"os\.symlink\('/var/tmp/powercut-escaped'\) writes to"):
+        explore(workload, model="scc")
+    assert not os.path.lexists("/var/tmp/powercut-escaped")
+
+
 def test_an_orderly_exit_ends_the_workload() -> None:
     def workload(ack: History) -> None:
         careful(ack)
