@@ -255,7 +255,7 @@ class Collector:
         # The last line of a completed agent has no barrier of its own. After a power cut behind the
         # archive, a boot would write another one.
         logs = [agent.log.log for agent in batch if agent.log.log is not None]
-        unsynced = [log.path for log in logs if not log.is_durable]
+        unsynced = [log.newest_path for log in logs if not log.is_durable]
         await host.workers.run(lambda: _sync(host.files, unsynced))
         rows = [self._row(agent) for agent in batch]
         kept = [row.session_id for row in rows if row.archive]

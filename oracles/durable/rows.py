@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -32,6 +32,7 @@ _ACTIVITIES: Final = (
 )
 _EVENTS: Final = "SELECT task_id, seq, event, data_json FROM task_events ORDER BY task_id, seq"
 _APPLIED: Final = "SELECT session_id, seq FROM applied"
+_ENDED: Final = "SELECT session_id FROM ended"
 _REPORTS: Final = "SELECT message_id, session_id FROM reports ORDER BY rowid"
 
 
@@ -42,7 +43,7 @@ class Rows:
     ``keys`` are the dedup keys with the triggers that hold them, ``events`` the events of each
     task, with their names and their data as JSON. ``applied`` has the number of the last applied
     line, by session; ``reports`` are messages that were not appended to their logs yet, with
-    their sessions.
+    their sessions; ``ended`` are the sessions that were collected.
     """
 
     triggers: Sequence[Row]
@@ -53,6 +54,7 @@ class Rows:
     activities: Mapping[str, Row]
     applied: Mapping[str, int] = field(default_factory=dict)
     reports: Mapping[str, str | None] = field(default_factory=dict)
+    ended: Collection[str] = ()
 
 
 NO_ROWS: Final = Rows((), {}, {}, {}, {}, {})
@@ -75,6 +77,7 @@ def read_rows(query: Query) -> Rows:
         {row["idem_key"]: row for row in _table(query, _ACTIVITIES)},
         {str(session_id): int(seq) for session_id, seq in query(_APPLIED)},
         {str(message_id): session_id for message_id, session_id in query(_REPORTS)},
+        {str(session_id) for (session_id,) in query(_ENDED)},
     )
 
 

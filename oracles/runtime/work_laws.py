@@ -45,7 +45,7 @@ def check_lines(
     triggers = {row["id"]: row for row in rows.triggers}
     handled = {key for state in snapshot.agents.values() for key in state.handled}
     for state in snapshot.judged:
-        if state.session_id in snapshot.collected:
+        if _is_collected(snapshot, rows, state):
             continue
         applied = rows.applied.get(state.session_id, 0)
         turns = [turn for turn in state.turns.values() if turn.has_state_entries]
@@ -60,6 +60,17 @@ def check_lines(
                 _check_not_begun(turn, triggers, rows)
 
 
+def _is_collected(snapshot: RootSnapshot, rows: Rows, state: SessionState) -> bool:
+    """Return whether the rows of a session were removed.
+
+    The directory of a session that has a row in ``ended`` is garbage. It stays until the next boot
+    if the disk has refused its removal.
+    """
+    if state.session_id in rows.ended and not state.ended:
+        raise InvalidState("an agent was collected that has not ended", path=state.path)
+    return state.session_id in snapshot.collected or state.session_id in rows.ended
+
+
 def _settled_by(turns: list[TurnRecord], applied: int) -> Iterator[str]:
     """Yield the own triggers and schedules that an agent has ended, which may have been removed."""
     for turn in turns:
@@ -72,7 +83,7 @@ def check_recovered(snapshot: RootSnapshot, rows: Rows) -> None:
     """Check the first snapshot after a recovery, before any turn runs."""
     for state in snapshot.judged:
         last = max((turn.seq for turn in state.turns.values() if turn.has_state_entries), default=0)
-        if state.session_id not in snapshot.collected:
+        if not _is_collected(snapshot, rows, state):
             applied = rows.applied.get(state.session_id, 0)
             if applied < last:
                 raise UnsettledTrigger(

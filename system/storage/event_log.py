@@ -60,10 +60,15 @@ class EventLog:
 
     def _writers(self) -> tuple[LogFile, LineWriter]:
         files = self._host.files
-        file = LogFile(files, segment_path(self.path, self.number), self._size_bytes)
+        file = LogFile(files, self.newest_path, self._size_bytes)
         if self._framing is Framing.PENDING:
             return file, PendingWriter(files, file, pending_path(self.path))
         return file, file
+
+    @property
+    def newest_path(self) -> str:
+        """The path of the newest segment; the lines of the others are durable."""
+        return segment_path(self.path, self.number)
 
     @classmethod
     def open(

@@ -19,6 +19,7 @@ from system.durable.trigger import TriggerSpec
 from system.errors import UnknownAgent
 from system.ports import Action, SideEffectClass
 from system.runtime import Options
+from system.storage.segments import segment_path
 from tests.unit.system.agents.acting import acting, perform
 from tests.unit.system.agents.damage import remove
 from tests.unit.system.agents.emitting import fail_when_asked
@@ -117,17 +118,23 @@ def test_m2_a_collected_child_that_completed_is_neither_lost_nor_vanished() -> N
         assert (report.problems, report.vanished, report.detached) == ([], [], [])
 
 
-def test_the_last_line_of_a_completed_agent_is_durable_before_its_log_is_archived() -> None:
-    room, ada = opened(AFTER_AN_HOUR)
+@pytest.mark.parametrize("lines_per_segment", [1_000, 3])
+def test_the_last_line_of_a_completed_agent_is_durable_before_its_log_is_archived(
+    lines_per_segment: int,
+) -> None:
+    room, ada = opened(replace(AFTER_AN_HOUR, snapshot_lines=lines_per_segment))
     room.say(ada, script(("spawn_agent", {"name": "Bob", "instructions": "work"})))
-    session_id = room.session(room.named("Bob").agent_id)
-    room.say(room.named("Bob").agent_id, script(("complete", {"result": 42})))
+    bob = room.named("Bob").agent_id
+    session_id = room.session(bob)
+    room.say(bob, script(("complete", {"result": 42})))
+    newest = segment_path(log_of(session_id), 0 if lines_per_segment > 3 else 1)
+    assert room.exists(newest)
     room.files.calls.clear()
 
     room.settle(HOUR + 1)
 
     calls = room.files.calls
-    synced, archived = f"fsync {log_of(session_id)}", f"replace archive/{session_id}.jsonl"
+    synced, archived = f"fsync {newest}", f"replace archive/{session_id}.jsonl"
     assert calls.index(synced) < calls.index(archived)
 
 

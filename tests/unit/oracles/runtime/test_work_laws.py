@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from itertools import product
 from typing import Any
 
 import pytest
@@ -10,12 +12,16 @@ from oracles.durable.rows import Rows
 from oracles.runtime.shadow_triggers import ShadowTriggers
 from oracles.runtime.shadow_work import ShadowWork
 from oracles.runtime.violations import LostReport
-from oracles.runtime.work_laws import check_lines
-from oracles.violation import InvalidState, LostAck
+from oracles.runtime.work_laws import check_lines, check_recovered
+from oracles.violation import InvalidState, LostAck, Violation
 from tests.unit.oracles.runtime.story import NOW_NS, Data, Story, hexed, message
 from tests.unit.oracles.runtime.team import team
 
 TASK = "task-1"
+_MAIL: Data = {
+    "action": "mail", "arguments_json": "{}", "session_id": hexed("boss"), "task_id": None,
+    "status": "DONE", "attempts": 1, "provider_dedup": 1,
+}  # fmt: skip
 ALL = 1_000
 """A number that no line of the story has."""
 
@@ -114,6 +120,23 @@ def test_a_reminder_that_a_line_has_cancelled_may_be_removed() -> None:
 def test_another_reminder_is_not_removed(is_cancelled: bool) -> None:
     with pytest.raises(LostAck, match="a trigger of a line is gone"):
         _check_reminder(is_cancelled=is_cancelled, is_applied=False)
+
+
+@pytest.mark.parametrize(("has_ended", "is_collected"), [*product([True, False], repeat=2)])
+def test_the_rows_of_a_collected_agent_are_removed(has_ended: bool, is_collected: bool) -> None:
+    story = team()
+    activity: Data = {"key": "key-1", "action": "mail", "arguments": {}, "task_id": None}
+    story.turn("boss", "t4", "r1", activities=[activity])
+    if has_ended:
+        story.terminate("boss")
+    rows = Rows([], {}, {}, {}, {}, {"key-1": _MAIL}, ended={hexed("boss")} if is_collected else ())
+    expected = "that has not ended" if is_collected else "in the ledger before its line"
+    is_right = has_ended and is_collected
+    with nullcontext() if is_right else pytest.raises(Violation, match=expected):
+        check_lines(story.snapshot(), rows, ("r1",))
+    unsettled = "that has not ended" if is_collected else "has not applied the outbox"
+    with nullcontext() if is_right else pytest.raises(Violation, match=unsettled):
+        check_recovered(story.snapshot(), rows)
 
 
 @pytest.mark.parametrize("is_reported", [True, False])
