@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from powercut.fuse.recording import Recording, load_recording
-from sim.disk.cache.operation import Rename
+from sim.disk.cache.operation import Rename, Sync
 from sim.disk.crash.persistence import MODELS
 from sim.disk.disk import Disk
 from sim.errors import HarnessError
@@ -216,6 +216,18 @@ def test_a_synced_range_counts_as_a_barrier_and_is_named(tmp_path: Path) -> None
     recording = recorded(tmp_path, f"{sys.executable} {script}")
     assert operations(recording) == ["Create /f", "Write /f", "Sync /f"]
     assert recording.notes == ("sync_file_range of /f counted as fdatasync, which guarantees more",)
+
+
+def test_a_barrier_is_for_data_only_if_the_program_asks_for_that(tmp_path: Path) -> None:
+    once = "dd if=/dev/zero of=f bs=10 count=1 status=none oflag="
+    recording = recorded(tmp_path, f"echo > f; sync f; sync -d f; {once}sync; {once}dsync")
+    barriers = [each for each in recording.journal if isinstance(each, Sync)]
+    assert [each.data_only for each in barriers] == [False, True, False, True]
+
+
+def test_a_file_has_the_path_of_its_directory_after_a_rename(tmp_path: Path) -> None:
+    recording = recorded(tmp_path, "mkdir d; echo > d/f; mv d e; echo >> e/f")
+    assert operations(recording)[-2:] == ["Rename /d /e", "Write /e/f"]
 
 
 def test_a_recording_is_read_under_every_model(tmp_path: Path) -> None:

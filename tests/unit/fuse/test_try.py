@@ -165,6 +165,12 @@ def test_the_check_sees_the_acknowledged_lines_at_the_recorded_path(tmp_path: Pa
     assert (unsafe(found), found["blind_check"]) == ([], False)
 
 
+def test_the_check_sees_the_times_of_files(tmp_path: Path) -> None:
+    setup = ("--setup", "touch -d @1000 f; mkdir d; touch -d @2000 d")
+    check = 'test "$(stat -c %Y f d | xargs)" = "1000 2000"'
+    assert unsafe(verdict(tmp_path, "echo > g", *setup, "--check", check)) == []
+
+
 def test_a_check_that_fails_groups_by_its_last_line(tmp_path: Path) -> None:
     check = 'grep -q saved "$POWERCUT_ACKS" || exit 0; test -s f || { echo gone; exit 4; }'
     found = verdict(tmp_path, "echo new > f; echo saved", "--check", check)
@@ -198,6 +204,7 @@ def test_a_recording_is_judged_again_under_one_model(tmp_path: Path) -> None:
     ("options", "sentence"),
     [
         (("--check", "no-such-check"), "on the undamaged disk the check fails, exit status 127"),
+        (("--check", "kill -9 $$"), "on the undamaged disk the check fails, exit status 137"),
         (("--check", "exit 7"), "on the undamaged disk the check fails, exit status 7"),
         (
             ("--check", "sleep 100", "--timeout", "0.3"),
