@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any, Final, TypeVar
 
 from faults.crash_counter import CrashCounter
@@ -232,7 +233,8 @@ class CrashRunner:
         paths = sorted(path for path in first | second if first.get(path) != second.get(path))
         if paths:
             raise NotIdempotent(
-                "a second recovery changed the disk", paths=paths,
+                "a second recovery changed the disk; name files that every start may change in "
+                "changed_by_boot of the target", paths=paths,
                 first=first.get(paths[0]), second=second.get(paths[0]),
             )  # fmt: skip
 
@@ -326,11 +328,16 @@ class CrashRunner:
 
 
 def _tree(image: Image, changed: Collection[str]) -> dict[str, tuple[object, ...]]:
-    """Return type, permissions, owner, link and content by path, without those contents."""
+    """Return type, permissions, owner, link and content by path, without those contents.
+
+    Files whose paths match a pattern of ``changed`` are left out.
+    """
+    patterns = [path for path in changed if "*" in path]
     return {
         path: (
             inode.mode, inode.uid, inode.gid, inode.link_text,
             inode.read(0, inode.size) if inode.is_file and path not in changed else b"",
         )
         for path, inode in image.tree()
+        if not (inode.is_file and any(fnmatchcase(path, pattern) for pattern in patterns))
     }  # fmt: skip

@@ -79,7 +79,8 @@ class Target(ABC, Generic[H]):
     names the lines that call them.
 
     ``changed_by_boot`` are the paths of files that every boot rewrites, such as a boot
-    counter; a second recovery must leave all others unchanged.
+    counter. In a path, ``*`` stands for any characters: files of such names may also come and
+    go, as the segments of a log do. A second recovery must leave all others unchanged.
 
     ``actions_per_crash`` is the number of actions performed undisturbed for each one that is
     crashed; raise it for a system in which crashes matter only after some history.

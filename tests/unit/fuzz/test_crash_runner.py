@@ -70,6 +70,19 @@ def test_second_recovery_that_changes_anything_else_is_a_violation(change: str) 
         run.finish()
 
 
+@pytest.mark.parametrize("change", ["a file", "an empty directory", "a link"])
+def test_files_whose_names_match_a_pattern_come_and_go(change: str) -> None:
+    class Patterned(Booting):
+        changed_by_boot = frozenset(("/count", "/f*", "/d*", "/l*"))
+
+    run = TargetRun(lambda: Patterned(CHANGES[change]))
+    if change == "a file":
+        run.finish()
+        return
+    with pytest.raises(NotIdempotent, match="in changed_by_boot of the target"):
+        run.finish()
+
+
 class Fragile(DiskTarget):
     """A target whose recovery raises ``failure`` if it cannot read."""
 
