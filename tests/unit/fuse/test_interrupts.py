@@ -25,8 +25,9 @@ CORES = pytest.mark.parametrize(
     "cores", [1, pytest.param(2, marks=pytest.mark.skipif(os.cpu_count() == 1, reason="one core"))]
 )
 ON_CORES = """
-import os, sys
+import os, signal, sys
 from powercut.cli.main import main
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it
 os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:int(sys.argv.pop(1))])
 main()
 """

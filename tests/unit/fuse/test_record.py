@@ -326,11 +326,19 @@ def test_a_failing_setup_is_a_mistake(tmp_path: Path) -> None:
     assert result.stderr == "Error: the setup command ended with exit status 4: exit 4\n"
 
 
+ON_A_TERMINAL = """
+import signal
+from powercut.cli.main import main
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it
+main()
+"""
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_ends_the_program_and_leaves_nothing(tmp_path: Path, number: int) -> None:
     script = f"echo > f; echo $$ > {tmp_path}/pid; exec sleep 1000"
     process = subprocess.Popen(
-        [sys.executable, "-m", "powercut", "record", "--", "sh", "-c", script],
+        [sys.executable, "-c", ON_A_TERMINAL, "record", "--", "sh", "-c", script],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
         stderr=subprocess.PIPE,
