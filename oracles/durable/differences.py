@@ -148,7 +148,9 @@ def _schedule_difference(state: State, rows: Rows) -> Violation | None:
             row["kind"], row["spec"], row["zone"], row["session_id"], row["priority"],
             row["description"], row["payload_json"], row["catch_up"], row["dead_in_row"],
         ):  # fmt: skip
-            return WrongSchedule("a schedule has another definition", **evidence)
+            return WrongSchedule(
+                "a column of a schedule has another value than expected", **evidence
+            )
     if set(rows.schedules) > set(state.schedules):
         return Phantom("a schedule exists that was not created", actual=rows.schedules)
     return None

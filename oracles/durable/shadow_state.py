@@ -25,7 +25,7 @@ _SCOPES: Final = {
     "immediate": "window", "memory": "active", "resume": "active", "reminder": "forever",
     "skill": "forever", "scheduled": "forever", "scheduled-once": "forever",
 }  # fmt: skip
-SOURCES: Final = {
+_SOURCES: Final = {
     "immediate": "IMMEDIATE", "memory": "MEMORY", "resume": "RESUME", "reminder": "SCHEDULED",
     "skill": "SKILL_WORKFLOW", "scheduled": "SCHEDULED", "scheduled-once": "SCHEDULED",
 }  # fmt: skip
@@ -60,7 +60,7 @@ class ExpectedTrigger:
     @property
     def source(self) -> str:
         """The source that its key names; a trigger without a key is IMMEDIATE."""
-        return SOURCES[(self.key or "immediate").partition(":")[0]]
+        return _SOURCES[(self.key or "immediate").partition(":")[0]]
 
     def due_by(self, now: float) -> bool:
         """Whether it is due at ``now``, at every time that ``fire_at`` may have."""

@@ -213,9 +213,9 @@ class DurableTools:
 
 
 def _event(arguments: JsonObject, default: str | None = None) -> tuple[str, Json]:
-    event = [text_of(arguments, "event", default), arguments.get("data")]
-    check_payload(event)
-    return text_of(arguments, "event", default), kept_payload(arguments.get("data"))
+    name = text_of(arguments, "event", default)
+    _, data = kept_payload([name, arguments.get("data")])
+    return name, data
 
 
 def _priority(arguments: JsonObject) -> int | None:

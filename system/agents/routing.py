@@ -97,7 +97,7 @@ class Routing:
         ]
         try:
             async with self._orchestrator.host.clock.timeout(self._patience_ns):
-                answer: object = await self._router.route(_shown(claim), offered)
+                answer: object = await self._router.route(_request_of(claim), offered)
             known = {agent.agent_id: agent for agent in candidates}
             if answer is not None and answer not in known:
                 raise LookupError(f"the router has named no candidate: {shown(answer)}")
@@ -125,7 +125,7 @@ class Routing:
         ]
 
 
-def _shown(claim: Claim) -> JsonObject:
+def _request_of(claim: Claim) -> JsonObject:
     trigger = claim.trigger
     return {
         "trigger_id": trigger.id,

@@ -13,38 +13,10 @@ from system.runtime import Options
 from tests.unit.system.agents.acting import activities, in_turn, perform
 from tests.unit.system.agents.acting import opened as acting_room
 from tests.unit.system.agents.emitting import emit, status
+from tests.unit.system.agents.foreign_failures import FAILURES, Unprintable
 from tests.unit.system.agents.room import Room, opened
 from tests.unit.system.agents.test_routing import FakeRouter
 
-
-class Panic(BaseException):
-    """As the panic of a library in Rust, it is no ``Exception``."""
-
-
-class Unprintable(Exception):
-    """Has no text at all."""
-
-    def __str__(self) -> str:
-        raise KeyError("text")
-
-    __repr__ = __str__
-
-
-class UnprintableAnswer(ProviderError):
-    """Is one that the runtime knows, and has no text either."""
-
-    __str__ = __repr__ = Unprintable.__str__
-
-
-FAILURES = {
-    "panic": Panic("index out of bounds"),
-    "panics": BaseExceptionGroup("two", [Panic(), Panic()]),
-    "no text": Unprintable(),
-    "no text, but known": UnprintableAnswer(),
-    "surrogate": ProviderError("no file \udcff"),
-    "larger than a line": ProviderError("x" * (17 << 20)),
-    "larger than a line, and unknown": ValueError("x" * (17 << 20)),
-}
 EACH = pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
 
 
@@ -63,45 +35,6 @@ def test_a_turn_in_which_the_provider_fails_is_repeated(call: str, failure: Base
 
     assert (room.named("Ada").turns, room.named("Ada").pending) == (1, ())
     room.check_no_failures()
-
-
-@EACH
-def test_a_creation_in_which_the_provider_fails_leaves_the_name_free(
-    failure: BaseException,
-) -> None:
-    room = Room(Options(slots=1))
-    room.open()
-    room.provider.fail("create", error=failure)
-    with pytest.raises(ProviderError):
-        room.create("Ada", request_id="r")
-
-    assert room.create("Ada", request_id="r")
-    room.check_no_failures()
-
-
-@EACH
-@pytest.mark.parametrize("call", ["suspend", "stop"])
-def test_a_runtime_closes_although_a_conversation_fails(call: str, failure: BaseException) -> None:
-    room, ada = opened()
-    room.provider.fail(call, error=failure)
-
-    room.run(room.runtime.close())
-
-    assert room.state(room.session(ada)) == "SUSPENDED"
-    room.check_no_failures()
-
-
-@EACH
-def test_a_provider_that_cannot_list_conversations_does_not_stop_the_boot(
-    failure: BaseException,
-) -> None:
-    room, ada = opened()
-    room.kill()
-    room.provider.fail("identities", error=failure)
-
-    room.open()
-
-    assert room.named("Ada").agent_id == ada
 
 
 @pytest.mark.parametrize("call", ["create", "restore"])

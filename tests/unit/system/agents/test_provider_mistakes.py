@@ -13,13 +13,16 @@ import pytest
 from system.ports import ProviderError
 from system.runtime import Options
 from tests.unit.system.agents.fake_provider import FakeConversation
+from tests.unit.system.agents.foreign_failures import FAILURES
 from tests.unit.system.agents.room import Room, opened
 
-MISTAKES = pytest.mark.parametrize(
-    "mistake",
-    [ValueError("no JSON"), ConnectionResetError("reset"), KeyError("choices"), CancelledError()],
-    ids=["value", "connection", "key", "cancelled"],
-)
+COMMON: dict[str, BaseException] = {
+    "value": ValueError("no JSON"), "connection": ConnectionResetError("reset"),
+    "key": KeyError("choices"), "cancelled": CancelledError(),
+}  # fmt: skip
+MISTAKES = pytest.mark.parametrize("mistake", COMMON.values(), ids=COMMON)
+ALL = {**COMMON, **FAILURES}
+ALL_MISTAKES = pytest.mark.parametrize("mistake", ALL.values(), ids=ALL)
 
 
 @MISTAKES
@@ -68,7 +71,7 @@ def test_a_conversation_that_cannot_be_taken_up_by_mistake_is_tried_again(
     room.check_no_failures()
 
 
-@MISTAKES
+@ALL_MISTAKES
 def test_a_creation_in_which_the_provider_is_wrong_leaves_the_name_free(
     mistake: BaseException,
 ) -> None:
@@ -76,14 +79,14 @@ def test_a_creation_in_which_the_provider_is_wrong_leaves_the_name_free(
     room.open()
     room.provider.fail("create", error=mistake)
 
-    with pytest.raises(ProviderError, match="creating a conversation failed"):
+    with pytest.raises(ProviderError):
         room.create("Ada", request_id="r")
 
     assert room.create("Ada", request_id="r")
     room.check_no_failures()
 
 
-@MISTAKES
+@ALL_MISTAKES
 @pytest.mark.parametrize("call", ["suspend", "stop"])
 def test_a_runtime_closes_whatever_a_conversation_raises(call: str, mistake: BaseException) -> None:
     room = Room()
@@ -97,7 +100,7 @@ def test_a_runtime_closes_whatever_a_conversation_raises(call: str, mistake: Bas
     room.check_no_failures()
 
 
-@MISTAKES
+@ALL_MISTAKES
 def test_a_provider_that_cannot_say_what_it_keeps_does_not_stop_the_boot(
     mistake: BaseException,
 ) -> None:
