@@ -292,8 +292,9 @@ class BadName(RuntimeRefused):
     """
 
     def __init__(self, name: object, most_characters: int) -> None:
+        beginning = name[:most_characters] if isinstance(name, str) else name
         super().__init__(
-            f"name={shown(name)} is not a name for an agent; choose a text of 1 to"
+            f"name={shown(beginning)} is not a name for an agent; choose a text of 1 to"
             f" {most_characters} characters, not USER"
         )
         self.name = name
