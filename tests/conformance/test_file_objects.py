@@ -249,6 +249,22 @@ def test_a_missing_attribute_is_refused_as_by_cpython(
     assert errors[0] == errors[1]
 
 
+def test_a_file_whose_flush_fails_is_closed(arm: Arm) -> None:
+    file = arm.open(put(arm, "a"), "wb", 0)
+    descriptor = file.fileno()
+
+    def flush() -> None:
+        assert not file.closed
+        raise RuntimeError("flush")
+
+    file.flush = flush
+    with pytest.raises(RuntimeError, match="flush"):
+        file.close()
+    assert file.closed
+    fails(errno.EBADF, arm.os.fstat, descriptor)
+    file.close()
+
+
 @pytest.mark.parametrize("closed", [False, True])
 @pytest.mark.parametrize(
     "argument",

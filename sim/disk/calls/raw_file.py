@@ -95,6 +95,8 @@ class RawFile(io.RawIOBase):
     """
 
     name: FileDescriptorOrPath
+    # Below 0 if the file is closed, or was never open.
+    _descriptor = -1
     _collected = False
     _finalizing = False
     _owns_descriptor = False
@@ -195,6 +197,11 @@ class RawFile(io.RawIOBase):
         return self._owns_descriptor
 
     @property
+    def closed(self) -> bool:
+        """Whether the file is closed. That of ``io.RawIOBase`` would look for an attribute."""
+        return self._descriptor < 0
+
+    @property
     def _blksize(self) -> int:
         """The ``st_blksize`` of the file, in bytes."""
         return BLOCK_BYTES
@@ -284,13 +291,19 @@ class RawFile(io.RawIOBase):
             return
         if self._finalizing:
             self._dealloc_warn(self, stacklevel=3)
-        super().close()
-        if self._owns_descriptor:
-            try:
-                self._process.close(self._descriptor)
-            except PowerOff:
-                if not self._is_discarded():
-                    raise
+        try:
+            super().close()
+        finally:
+            descriptor, self._descriptor = self._descriptor, -1
+            if self._owns_descriptor:
+                self._close(descriptor)
+
+    def _close(self, descriptor: int) -> None:
+        try:
+            self._process.close(descriptor)
+        except PowerOff:
+            if not self._is_discarded():
+                raise
 
     # -- garbage collection ----------------------------------------------------------------
 
