@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from oracles.history import Known
@@ -13,7 +13,7 @@ from powercut.explorer.journals import Journals
 from powercut.explorer.limits import Limits
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.repair import OutOfTime
-from powercut.explorer.verdicts import Exploration, Failure
+from powercut.explorer.verdicts import Exploration, Failure, InterruptedRecovery
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.disk import Disk
@@ -60,6 +60,12 @@ class RunChecker:
         """Return whether there is no time for another check."""
         del found
         return self._has_ended()
+
+    def recoveries(self, found: Exploration, failure: Failure) -> Sequence[InterruptedRecovery]:
+        """Return none: the failures of a power cut have one crash."""
+        assert len(failure.crashes) == 1, failure
+        del found
+        return ()
 
     def violation_of(self, image: Image) -> Violation | None:
         """Repeat the run with this disk, and return the violation in which it ends, or None."""

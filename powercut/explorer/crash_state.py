@@ -101,19 +101,23 @@ def lost_pieces(micros: Sequence[MicroOperation], point: CrashPoint) -> list[Mic
 
 def image_at(journal: Journal, model: PersistenceModel, point: CrashPoint) -> Image:
     """Return the disk that the next boot finds after a crash of this journal."""
-    number = done_at(point)
-    unsynced, cache = read_journal(journal, model, number)
     if point.kind is CrashKind.POWER_CUT:
+        unsynced, _ = read_journal(journal, model, done_at(point))
         return unsynced.crash(point.survivors, journal.next_inode)
+    killed = until_kill(journal, point)
+    unsynced, cache = read_journal(killed, model, len(killed))
+    carried = unsynced.carried_over(len(killed))
+    return Image(unsynced.platter, carried, cache.inodes, journal.next_inode)
+
+
+def until_kill(journal: Journal, point: CrashPoint) -> Journal:
+    """Return the operations that a kill has left, the last of which may be a part of a write."""
+    operations = journal[: done_at(point)]
     if point.phase is Phase.DURING:
         write = journal[point.operation - 1]
         assert isinstance(write, Write), write
-        part = write._replace(data=write.data[: page_prefix(write, point.kept)])
-        unsynced.advance(part, point.operation)
-        cache.advance(part, unsynced)
-        number = point.operation
-    carried = unsynced.carried_over(number)
-    return Image(unsynced.platter, carried, cache.inodes, journal.next_inode)
+        operations.append(write._replace(data=write.data[: page_prefix(write, point.kept)]))
+    return Journal(journal.image, operations)
 
 
 def image_after(

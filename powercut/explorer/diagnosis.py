@@ -7,7 +7,7 @@ those that are left when every other missing barrier is inserted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
@@ -22,7 +22,7 @@ from powercut.explorer.missing_barrier import (
     is_due_for_loss,
 )
 from powercut.explorer.repair import OutOfTime, explored, preventable, repair, with_barriers
-from powercut.explorer.verdicts import Exploration, Failure
+from powercut.explorer.verdicts import Exploration, Failure, InterruptedRecovery
 from sim.disk.crash.persistence import PersistenceModel
 
 _JUDGED_FAILURES: Final = 24
@@ -46,11 +46,15 @@ class Cause:
     ``gap`` is where a barrier is missing, or the reason why none is named. ``failures`` are by
     model, the strongest first; under each model the simplest come first. ``harms`` are the
     models under which each harm is done; those are missing for which the time was over.
+
+    If ``failure`` interrupts a recovery, ``recovery`` is the diagnosis of that recovery: the cause
+    of ``failure``, or all barriers that are missing there. Then ``gap`` is none.
     """
 
     gap: Gap | NoGap
     failures: Mapping[str, Sequence[Failure]]
     harms: Mapping[Harm, Sequence[str]]
+    recovery: Diagnosis | None = None
 
     @property
     def model(self) -> str:
@@ -66,6 +70,10 @@ class Cause:
     def states(self) -> int:
         """The number of failing states, added up over the models."""
         return sum(map(len, self.failures.values()))
+
+    def leads_to(self, image: object) -> bool:
+        """Return whether one of its failures has this ``image``."""
+        return any(each.image == image for those in self.failures.values() for each in those)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +192,55 @@ class _Search:
         if any(killed.values()) and self._are_of_one_file(killed, left):
             killed = {name: [*failures, *left[name]] for name, failures in killed.items()}
             left = {}
-        for reason, failures in ((NoGap.NOT_ATOMIC, killed), (NoGap.NOT_FOUND, left)):
-            if any(failures.values()):
-                yield _cause(self._harms, reason, failures)
+        groups: list[tuple[Gap | NoGap, _ByModel]] = [
+            (NoGap.NOT_ATOMIC, killed), (NoGap.NOT_FOUND, left),
+        ]  # fmt: skip
         for barrier, failures in self._by_barrier().items():
             if any(failures.values()):
-                yield _cause(self._harms, self._gap(barrier, failures), failures)
+                groups.append((self._gap(barrier, failures), failures))
+        in_recovery: dict[object, Cause] = {}
+        for reason, failures in groups:
+            if not any(failures.values()):
+                continue
+            cause = self._cause(reason, failures)
+            if cause.recovery is None:
+                yield cause
+                continue
+            nearest = cause.recovery.causes[0].gap
+            place = (nearest.first.site, nearest.last.site) if isinstance(nearest, Gap) else nearest
+            if place in in_recovery:
+                both = in_recovery[place].failures, cause.failures
+                together = {
+                    name: [failure for each in both for failure in each.get(name, ())]
+                    for name in self._unsafe
+                }
+                cause = self._cause(NoGap.NOT_FOUND, together)
+            in_recovery[place] = cause
+        yield from in_recovery.values()
+
+    def _cause(self, gap: Gap | NoGap, failures: _ByModel) -> Cause:
+        """Return a cause, with the diagnosis of the recovery that its failure interrupts.
+
+        If that recovery misses a barrier, those of the workload are beside the point.
+        """
+        cause = _cause(self._harms, gap, failures)
+        recoveries = self._checker.recoveries(self._unsafe[cause.model], cause.failure)
+        if not recoveries:
+            return cause
+        recovery = recoveries[-1]
+        models = [self._unsafe[name].model for name in cause.failures]
+        diagnosis = diagnose(
+            {each.name: recovery.checker.explore(recovery.workload, each) for each in models}
+        )
+        causes = [each for each in diagnosis.causes if _is_due_in(recovery, each.gap)]
+        causes.sort(key=lambda each: not each.leads_to(cause.failure.image))
+        if causes and isinstance(causes[0].gap, Gap):
+            gap, causes = NoGap.NOT_FOUND, [each for each in causes if isinstance(each.gap, Gap)]
+        elif not causes or isinstance(gap, Gap):
+            return cause
+        else:
+            del causes[1:]
+        return replace(cause, gap=gap, recovery=replace(diagnosis, causes=tuple(causes)))
 
     def _gap(self, barrier: MissingBarrier, failures: _ByModel) -> Gap:
         """Return the place of a missing barrier that belongs to the failure that is shown."""
@@ -263,6 +314,13 @@ def _cause(
             if harm is not None:
                 models.setdefault(harm, []).append(name)
     return Cause(gap, failing, {harm: models[harm] for harm in Harm if harm in models})
+
+
+def _is_due_in(recovery: InterruptedRecovery, gap: Gap | NoGap) -> bool:
+    """Return whether a barrier is missing in a recovery, and not before it."""
+    if not isinstance(gap, Gap):
+        return True
+    return gap.last.operation is not None and gap.last.number > recovery.before
 
 
 def _killed(found: Exploration) -> list[Failure]:

@@ -13,7 +13,7 @@ import pickle
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NoReturn
 
@@ -25,7 +25,8 @@ from powercut.explorer.unmodified import takes_one
 from powercut.interpose.apart import run_apart
 from powercut.interpose.installation import install
 from powercut.interpose.interposed import interposed, strictly
-from powercut.place import raised_at
+from powercut.place import Place, raised_at
+from powercut.place_recorder import PlaceRecorder
 from powercut.user_function import refuse_verdict
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
@@ -59,13 +60,18 @@ class InterposedCheck:
         """Check a disk; raises the violation, or the ``HarnessError``, that the check raises."""
         if self._modules and self._imported_in != os.getpid():
             self._import()
-        _, failure = self._run(process, known)
+        _, _, failure = self._run(process, known)
         if failure is not None:
             _raise(*failure)
 
+    def recover(self, process: Process, known: Known) -> Mapping[int, Place]:
+        """Check a disk, and return the lines of the operations of the check."""
+        _, places, _ = self._run(process, known, with_places=True)
+        return places
+
     def learn(self, process: Process, known: Known) -> None:
         """Check a disk once, only to learn which modules the check imports."""
-        modules, _ = self._run(process, known)
+        modules, _, _ = self._run(process, known)
         if not modules:
             return
 
@@ -77,13 +83,18 @@ class InterposedCheck:
             if pickle.loads(run_apart(attempt, self._seconds, "an import of the check")):
                 self._modules = modules
 
-    def _run(self, process: Process, known: Known) -> tuple[list[str], tuple[Any, ...] | None]:
-        """Return the modules that the check imported, and how it failed."""
+    def _run(
+        self, process: Process, known: Known, *, with_places: bool = False
+    ) -> tuple[list[str], dict[int, Place], tuple[Any, ...] | None]:
+        """Return the modules that the check imported, its lines if wanted, and how it failed."""
         before = frozenset(sys.modules)
 
         def run() -> bytes:
             disk = process.disk
             disk.now_ns = time.time_ns
+            recorder = PlaceRecorder(disk) if with_places else None
+            if recorder is not None:
+                recorder.follow_executors()
             failure: object = None
             if not self._prints:
                 _drop_output()
@@ -94,11 +105,12 @@ class InterposedCheck:
             except BaseException as error:
                 failure = _plain(error)
             modules = [name for name in sys.modules if name not in before]
-            return pickle.dumps((disk.report(), modules, failure))
+            places = {} if recorder is None else recorder.places
+            return pickle.dumps((disk.report(), modules, places, failure))
 
-        report, modules, failure = pickle.loads(run_apart(run, self._seconds, "the check"))
+        report, modules, places, failure = pickle.loads(run_apart(run, self._seconds, "the check"))
         process.disk.accept(report)
-        return modules, failure
+        return modules, places, failure
 
     def _import(self) -> bool:
         """Import the modules of the check; return whether that left nothing behind."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from errno import EISDIR
 from stat import S_ISDIR
@@ -24,9 +24,12 @@ from powercut.explorer.lazy.phases import PhasedCheck, phased_check
 from powercut.explorer.lazy.tree import Ending
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.explorer.recovery import recoveries_of
 from powercut.explorer.ticker import Stopped, Tick, Ticker
 from powercut.explorer.two_phases import TwoPhases
-from powercut.explorer.verdicts import Exploration, Failure
+from powercut.explorer.verdicts import Exploration, Failure, InterruptedRecovery
+from powercut.place import Place
+from powercut.place_recorder import PlaceRecorder
 from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.disk import Disk
@@ -84,7 +87,6 @@ class Judge:
         self.processes = processes
         self._deciding = deciding or processes
         self._check = check
-        self._is_interposed = isinstance(check, InterposedCheck)
         self._results: dict[Key, Violation | None] = {}
         self._phased: PhasedCheck | None = None
         self._endings: dict[Key, Ending] = {}
@@ -104,7 +106,7 @@ class Judge:
         engine = self.limits.engine
         if engine == Engine.LAZY:
             return self._lazily(workload, model) or self._built(workload, model)
-        is_interposed = bool(workload.root) or self._is_interposed
+        is_interposed = bool(workload.root) or isinstance(self._check, InterposedCheck)
         is_slow = engine == Engine.AUTO and is_interposed
         few, most = (FEW_STATES, MOST_CHECKS) if is_slow else (None, None)
         found = self._built(workload, model, few, most)
@@ -142,7 +144,7 @@ class Judge:
                 self.limits,
                 self._deciding,
                 self.tick,
-                FORK if self._is_interposed else 1,
+                FORK if isinstance(self._check, InterposedCheck) else 1,
             )
         return self._lazy.explore(Exploration(model, workload, self))
 
@@ -202,6 +204,20 @@ class Judge:
     def violation(self, disk: Disk, known: Known) -> Violation | None:
         """Check a disk once, and return the violation."""
         return violation_raised(lambda: self._check(Process(disk), known))
+
+    def recoveries(self, found: Exploration, failure: Failure) -> Sequence[InterruptedRecovery]:
+        """Return the recoveries that the crashes of a failure but the first interrupt."""
+        limits = replace(self.limits, nested=0)
+        judge = Judge(self._check, limits, self.processes, self.tick, self._deciding)
+        return [*recoveries_of(found, failure, self._recover, judge)]
+
+    def _recover(self, disk: Disk, known: Known) -> Mapping[int, Place]:
+        """Check a disk, and return the lines of the operations of the check."""
+        if isinstance(self._check, InterposedCheck):
+            return self._check.recover(Process(disk), known)
+        recorder = PlaceRecorder(disk)
+        self.violation(disk, known)
+        return recorder.places
 
 
 class _Explorer:

@@ -199,22 +199,32 @@ class _Search:
         pool: list[MissingBarrier] = []
         for failure in _various(left):
             ranked = self._ranked(workload, failure, everything)[:_EXPLORED]
-            found = self._best(barriers, [(barrier,) for barrier in ranked], len(left))
+            found = self._best(barriers, [(barrier,) for barrier in ranked])
             if found is not None:
                 return found
             pool += ranked[:1]
         pairs = combinations(dict.fromkeys(pool[:_PAIRED]), 2)
-        return self._best(barriers, list(pairs), len(left))
+        return self._best(barriers, list(pairs))
 
     def _best(
         self,
         barriers: tuple[MissingBarrier, ...],
         more: Sequence[tuple[MissingBarrier, ...]],
-        fewer_than: int,
     ) -> tuple[tuple[MissingBarrier, ...], tuple[Failure, ...]] | None:
-        tried = [((*barriers, *each), self.left((*barriers, *each))) for each in more]
-        found = min(tried, key=lambda each: len(each[1]), default=None)
-        return found if found is not None and len(found[1]) < fewer_than else None
+        tried = [(*barriers, *each) for each in more]
+        found = min(tried, key=self._badness, default=None)
+        if found is None or self._badness(found) >= self._badness(barriers):
+            return None
+        return found, self.left(found)
+
+    def _badness(self, barriers: tuple[MissingBarrier, ...]) -> tuple[int, int]:
+        """Return how bad the failures are that remain: their number, then how early they are.
+
+        An image that several moments leave counts once, at the first of them.
+        """
+        left = self.left(barriers)
+        first = min((operations for operations, _ in self.moments(barriers)), default=0)
+        return len(left), -first
 
     def _ranked(
         self, workload: RecordedWorkload, failure: Failure, everything: LostPieces

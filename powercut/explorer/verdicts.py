@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from faults.crash_point import CrashKind, CrashPoint
@@ -75,6 +76,31 @@ class Checker(Protocol):
     def is_over(self, found: Exploration) -> bool:
         """Return whether there is no time for another check of ``found``."""
         ...
+
+    def recoveries(self, found: Exploration, failure: Failure) -> Sequence[InterruptedRecovery]:
+        """Return the recoveries that the crashes of a failure but the first interrupt."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptedRecovery:
+    """A recovery as a workload: its journal continues that of the program, or begins anew.
+
+    ``before`` is the number of operations of the journal that precede the recovery. ``checker``
+    explores its crashes, but crashes no further recoveries.
+    """
+
+    workload: RecordedWorkload
+    before: int
+    checker: Checker
+
+    def has(self, point: CrashPoint) -> bool:
+        """Return whether it has the operation of one of its crashes."""
+        return self.before + point.operation <= len(self.workload.journal)
+
+    def in_journal(self, point: CrashPoint) -> CrashPoint:
+        """Return a crash of the recovery as one of its journal."""
+        return replace(point, operation=self.before + point.operation)
 
 
 @dataclass(slots=True, repr=False)

@@ -21,9 +21,10 @@ from powercut.explorer.check_violation import FAILS_AT_START
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.page_cache import PageCache
 from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.explorer.recovery import at_its_start
 from powercut.explorer.repair import OutOfTime
 from powercut.explorer.ticker import Stopped
-from powercut.explorer.verdicts import Exploration, Failure
+from powercut.explorer.verdicts import Exploration, Failure, InterruptedRecovery
 from powercut.fuse.command_check import checks_folder
 from powercut.fuse.crash_search import (
     MOST_SECTORS,
@@ -38,6 +39,7 @@ from powercut.fuse.failures_left import FailuresLeft
 from powercut.fuse.image_check import Checked, CommandCheck, ImageCheck
 from powercut.fuse.parallel import in_processes
 from powercut.fuse.recording import Recording
+from powercut.fuse.recovery_checker import RecoveryChecker
 from powercut.fuse.recovery_crashes import Recoveries, Recovery
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.key import key_of
@@ -104,7 +106,7 @@ class ProgramJudge:
         self._uncrashed: set[Key] = set()
         self._results: dict[Key, Checked] = {}
         self._verdicts: dict[str, Exploration] = {}
-        self._recovered: dict[str, dict[CrashPoint, object]] = {}
+        self._recovered: dict[str, dict[CrashPoint, int]] = {}
         self._left: dict[str, FailuresLeft] = {}
         self.counts = Counts(0, 0, 0)
         self.is_blind = False
@@ -195,6 +197,17 @@ class ProgramJudge:
         """Return whether there is no time for another check."""
         del found
         return self._is_over()
+
+    def recoveries(self, found: Exploration, failure: Failure) -> Sequence[InterruptedRecovery]:
+        """Return the recovery that the second crash of a failure interrupts."""
+        if len(failure.crashes) == 1:
+            return ()
+        image = self._recovered[found.model.name][failure.crashes[0]]
+        recovery = self._recoveries[failure.entries, image]
+        checker = RecoveryChecker(self, recovery, self._results)
+        history = at_its_start(found.workload.history, failure.entries)
+        workload = RecordedWorkload(recovery.journal, history)
+        return (InterruptedRecovery(workload, 0, checker),)
 
     # -- the passes ------------------------------------------------------------------------
 

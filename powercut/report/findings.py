@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final, assert_never
 
 from faults.crash_point import CrashKind, CrashPoint, Phase
+from oracles.history import History
 from oracles.violation import Violation, shown
 from powercut.counted import counted
 from powercut.crash_text import lost_lines, names_at
@@ -14,10 +16,11 @@ from powercut.explorer.diagnosis import Cause, Diagnosis, NoGap
 from powercut.explorer.event import Event, between, events_of
 from powercut.explorer.harm import Harm
 from powercut.explorer.missing_barrier import Gap
+from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Exploration, Failure
 from powercut.fuzz.action import Json
 from powercut.report.in_place import remedy_in_place
-from sim.disk.crash.persistence import POSIX, SCC
+from sim.disk.crash.persistence import POSIX, SCC, PersistenceModel
 from sim.disk.disk import Disk
 
 _KINDS: Final = {CrashKind.KILL: "kill", CrashKind.POWER_CUT: "power cut"}
@@ -63,6 +66,8 @@ def finding_lines(diagnosis: Diagnosis, cause: Cause) -> Iterator[str]:
     yield f"  {violation.statement}"
     yield from crash_lines(exploration, failure)
     yield f"  cause     {cause_text(cause)}"
+    for line in repair_lines(cause.recovery) if cause.recovery is not None else ():
+        yield f"  {line}"
     if len(cause.failures) < len(diagnosis.explorations):
         yield f"  unsafe    on {listed(tuple(cause.failures))}"
     yield from _evidence(violation)
@@ -111,6 +116,8 @@ def weakest(diagnosis: Diagnosis, cause: Cause) -> str:
 
 def cause_text(cause: Cause) -> str:
     """Return the cause in one sentence."""
+    if cause.recovery is not None:
+        return f"in the recovery, {', and '.join(map(cause_text, cause.recovery.causes))}"
     match cause.gap:
         case Gap(path, first, last):
             return f"no fsync of {path} {between(first, last)}"
@@ -153,9 +160,11 @@ def repair_lines(diagnosis: Diagnosis) -> Iterator[str]:
     how = "" if all(found.exhaustive for found in repaired) else " (sampled)"
     if failed:
         does, them = ("does", "it") if missing == 1 else ("do", "them")
+        is_in_recovery = any(cause.recovery for cause in diagnosis.causes)
+        reason = "the recovery must be repaired too" if is_in_recovery else "no fsync prevents that"
         yield (
             f"repair    {barriers} {does} not suffice: {failed:,} of {counted(states, 'state')} "
-            f"still fail with {them}{how}, and no fsync prevents that"
+            f"still fail with {them}{how}, and {reason}"
         )
         if remedy:
             yield f"          {remedy}"
@@ -164,29 +173,41 @@ def repair_lines(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def crash_lines(exploration: Exploration, failure: Failure) -> Iterator[str]:
-    """Yield each crash of a failure, and the pieces that a power cut of the workload lost."""
-    workload, point = exploration.workload, failure.crashes[0]
-    yield f"  crash     {_where(exploration, failure)}"
-    if point.kind is CrashKind.POWER_CUT:
-        done = done_at(point)
-        ((_, micros),) = unsynced_along(workload.journal, exploration.model, {done})
-        names = names_at(workload.journal, done)
-        for line in lost_lines(micros, point.survivors, names, workload.places):
-            verb, _, text = line.partition("   ")
-            yield f"  {verb:8}  {text}"
-    for number, each in enumerate(failure.crashes[1:], 1):
-        yield f"  crash     {_nested(each)} of recovery {number}"
+    """Yield each crash of a failure, and the pieces that a power cut lost."""
+    workload, (first, *others) = exploration.workload, failure.crashes
+    yield f"  crash     {_where(workload, first, failure.entries)}"
+    yield from _lost(workload, exploration.model, first)
+    recoveries = exploration.checker.recoveries(exploration, failure)
+    for number, (point, recovery) in enumerate(zip(others, recoveries, strict=True), 1):
+        if not recovery.has(point):
+            yield f"  crash     {_nested(point)} of recovery {number}"
+            continue
+        workload, moved = recovery.workload, recovery.in_journal(point)
+        silent = replace(workload, history=History(lambda: 0))
+        yield f"  crash     {_where(silent, moved, 0)}, in recovery {number}"
+        yield from _lost(workload, exploration.model, moved)
 
 
-def _where(exploration: Exploration, failure: Failure) -> str:
-    """Return the kind of the first crash, and the events around it."""
-    workload, point = exploration.workload, failure.crashes[0]
+def _lost(workload: RecordedWorkload, model: PersistenceModel, point: CrashPoint) -> Iterator[str]:
+    """Yield the pieces that a power cut of a workload lost."""
+    if point.kind is not CrashKind.POWER_CUT:
+        return
+    done = done_at(point)
+    ((_, micros),) = unsynced_along(workload.journal, model, {done})
+    names = names_at(workload.journal, done)
+    for line in lost_lines(micros, point.survivors, names, workload.places):
+        verb, _, text = line.partition("   ")
+        yield f"  {verb:8}  {text}"
+
+
+def _where(workload: RecordedWorkload, point: CrashPoint, entries: int) -> str:
+    """Return the kind of a crash, and the events around it; ``entries`` of the history precede."""
     done = done_at(point)
     before: Event | None = None
     after: Event | None = None
     acknowledged: Event | None = None
     for event in events_of(workload):
-        if not event.is_before(done, failure.entries):
+        if not event.is_before(done, entries):
             after = event
             break
         before = event

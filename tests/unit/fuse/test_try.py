@@ -106,24 +106,27 @@ REDO = "echo new > t; sync t; mv t new; sync .; echo saved"
 KEPT = 'v=$(cat f); test "$v" = new || { test "$v" = old && ! grep -q saved "$POWERCUT_ACKS"; }'
 
 
+ALL_BUT_ORDERED = ["ext4", "ext4-ordered", "ext4-writeback", "xfs", "btrfs", "posix"]
+
+
 @pytest.mark.parametrize(
-    ("recovery", "unsafe_models"),
+    ("recovery", "unsafe_models", "cause"),
     [
-        (
-            "cat new > f; rm new",
-            ["ext4", "ext4-ordered", "ext4-writeback", "xfs", "btrfs", "posix"],
-        ),
-        ("cat new > t; sync t; mv t f; sync .; rm new", []),
+        ("cat new > f; rm new", ALL_BUT_ORDERED, "no fsync of /f between write of /f"),
+        ("cat new > t; mv t f; rm new", ALL_BUT_ORDERED, "no fsync of /f between write of /t"),
+        ("cat new > t; sync t; mv t f; sync .; rm new", [], ""),
     ],
 )
 def test_a_recovery_is_crashed_as_well(
-    tmp_path: Path, recovery: str, unsafe_models: list[str]
+    tmp_path: Path, recovery: str, unsafe_models: list[str], cause: str
 ) -> None:
     check = f"if test -e new; then {recovery}; fi; {KEPT}"
     found = verdict(tmp_path, REDO, *OLD, "--nested", "--check", check)
     assert unsafe(found) == unsafe_models
     assert found["recoveries"] == 2
     assert all(len(each["crashes"]) == 2 for each in found["findings"])
+    causes = [each["cause"].split(" (operation")[0] for each in found["findings"]]
+    assert all(each.startswith(f"in the recovery, {cause}") for each in causes), causes
 
 
 def test_a_check_that_is_crashed_must_be_a_command(tmp_path: Path) -> None:
