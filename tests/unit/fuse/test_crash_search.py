@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import pytest
 
@@ -14,7 +15,7 @@ from powercut.explorer.event import events_of
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.missing_barrier import MissingBarrier, Synced, insert
 from powercut.explorer.recorded_workload import RecordedWorkload
-from powercut.explorer.verdicts import Exploration, Failure
+from powercut.explorer.verdicts import Exploration, Failure, InterruptedRecovery
 from powercut.fuse.crash_search import MOST_SECTORS, Rank, search
 from powercut.fuse.failures_left import FailuresLeft
 from sim.disk.cache.key import key_of
@@ -36,6 +37,9 @@ class _NoChecker:
         raise NotImplementedError
 
     def is_over(self, found: Exploration) -> bool:
+        raise NotImplementedError
+
+    def recoveries(self, found: Exploration, failure: Failure) -> Sequence[InterruptedRecovery]:
         raise NotImplementedError
 
 
