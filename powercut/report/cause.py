@@ -83,19 +83,22 @@ def _lost(log: RunLog, barrier: str = "") -> RunCause:
 
 
 def _disturbed(log: RunLog) -> RunCause:
-    """Return the last disturbance, without numbers, as a cause.
+    """Return the last fault and the last crash, without numbers, as a cause.
 
-    It breaks programs in many ways, so the property is named as well.
+    They break programs in many ways, so the property is named as well.
     """
-    disturbance, barrier = "no crash and no fault", ""
+    fault, crash = "", ""
     for step in log.steps:
-        if "plan" in step.action.arguments:
-            disturbance = f"fault {step.action.arguments['plan']}"
+        if step.action.fault_plan is not None:
+            fault = f"fault {step.action.fault_plan}"
         if step.crashes:
-            disturbance = f"{step.crashes[-1].point.kind} during {step.crashes[-1].during}"
-            barrier = "; no fsync helps"
-    text = _VALUE.sub("*", f"{log.broken}: {log.detail}; {disturbance}")
-    return RunCause(f"{text}{barrier}", text)
+            crash = f"{step.crashes[-1].point.kind} during {step.crashes[-1].during}"
+    both = ", and ".join(filter(None, (fault, crash))) or "no crash and no fault"
+    barrier = "; no fsync helps" if crash and not fault else ""
+    text, group = (
+        _VALUE.sub("*", f"{log.broken}: {log.detail}; {each}") for each in (both, crash or both)
+    )
+    return RunCause(f"{text}{barrier}", group)
 
 
 def _lost_names(crashes: Iterable[Crash]) -> Iterator[str]:

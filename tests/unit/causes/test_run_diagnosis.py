@@ -12,7 +12,7 @@ from powercut.causes.run_diagnosis import RunDiagnosis, diagnose_run
 from powercut.explorer.harm import Harm
 from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.repair import OutOfTime
-from powercut.fuzz.action import Action, Json
+from powercut.fuzz.action import FAULT_ON, Action, Json
 from powercut.fuzz.reproducer import Finding, Reproducer
 from powercut.fuzz.target import MakeTarget
 from powercut.fuzz.target_run import TargetRun
@@ -104,6 +104,16 @@ def test_kill_has_no_missing_barrier() -> None:
     finding = with_cause(Finding(run, Reproducer(run.log, "", {}), Path("f")))
     assert finding.cause is not None
     assert finding.cause.text.endswith("kill during write; no fsync helps")
+
+
+def test_a_fault_before_a_kill_is_part_of_the_cause() -> None:
+    shorter: dict[str, Json] = {"name": "write", "arguments": {"text": "t"}}
+    fault = Action(FAULT_ON, {"plan": "fsync /other #3 EIO:ext4"})
+    run = failed(in_place, Action.of_plain(WRITE), fault, crashed(shorter, "kill", operation=1))
+    finding = with_cause(Finding(run, Reproducer(run.log, "", {}), Path("f")))
+    assert finding.cause is not None
+    assert finding.cause.text.endswith("; fault fsync /other #* EIO:ext*, and kill during write")
+    assert finding.cause.group.endswith("; kill during write")
 
 
 def test_run_that_passes_is_repeated_with_the_same_outcome_when_it_is_recorded() -> None:
