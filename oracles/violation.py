@@ -86,7 +86,7 @@ class UnreadableAfterCrash(Violation):
 
 
 class CheckFailed(Violation):
-    """An assertion of the check does not hold."""
+    """The check does not hold: one of its assertions fails, or its command does."""
 
 
 class NotIdempotent(Violation):

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, Protocol
 
 from oracles.history import Known
 from oracles.old_or_new import OldOrNew
-from oracles.violation import UnreadableAfterCrash, Violation
+from oracles.violation import CheckFailed, Violation
 from powercut.fuse.command_check import CheckPlace
 from powercut.fuse.disk_mount import MountWay
 from powercut.fuse.recording import Recording
@@ -78,7 +78,7 @@ class _Commands:
         second = self._place.run(command, image, lines, timeout_s)
         if second.passed:
             return Checked(None, is_flaky=True)
-        return Checked(UnreadableAfterCrash(f"the check fails, {first}", acknowledged=lines))
+        return Checked(CheckFailed(f"the check fails, {first}", acknowledged=lines))
 
 
 class LongContent(bytes):

@@ -88,7 +88,7 @@ def test_an_interrupt_reports_what_the_checks_have_found(
         output, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert errors == "interrupted: these are the results so far\n"
-    assert "FAILED  UnreadableAfterCrash" in output
+    assert "FAILED  CheckFailed" in output
     assert "cause     a missing fsync was not searched for: the time is over" in output
     assert re.search(r"^ posix .* stopped ", output, re.MULTILINE), output
     assert json.loads((tmp_path / "out").read_text())["verdict"] == "violation"
@@ -106,7 +106,7 @@ def test_an_interrupt_ends_a_recovery_with_its_processes(tmp_path: Path, cores: 
         output, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert "checked 30 of 30 images" in output
-    assert "FAILED  UnreadableAfterCrash" in output
+    assert "FAILED  CheckFailed" in output
     assert "note: the check wrote nothing" not in output
     assert has_ended(int((tmp_path / "pid").read_text()))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from oracles.history import Known
-from oracles.violation import UnreadableAfterCrash
+from oracles.violation import CheckFailed
 from powercut.explorer.diagnosis import NoGap, diagnose
 from powercut.explorer.repair import OutOfTime
 from powercut.explorer.ticker import Stopped
@@ -40,7 +40,7 @@ class _FirstBeforeLast:
         assert entries in {0, 1}
         files = image.files()
         if f"/{FILES}" in files and "/1" not in files:
-            return Checked(UnreadableAfterCrash("the first file is missing"))
+            return Checked(CheckFailed("the first file is missing"))
         return Checked(None)
 
 
