@@ -9,7 +9,7 @@ from rich.console import Console
 
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.usage import UsageMistake, asked_by_user
-from powercut.explorer.crash_state import image_after
+from powercut.explorer.crash_state import ChangedRecovery, image_after
 from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.explore import judge_of, judged
 from powercut.explorer.journals import MOST_SECTORS
@@ -73,9 +73,12 @@ def _recorded_crash(kept: KeptFailure, entry: WorkloadEntry) -> list[str]:
     model = fitting(model_named(kept.model), kept.recorded.journal, MOST_SECTORS)
     recorded, judge = judge_of(kept.recorded, entry.check, _limits(kept, entry), prints=True)
     known = recorded.history.known(kept.entries)
-    image = image_after(
-        recorded.journal, model, kept.crashes, lambda disk: judge.violation(disk, known)
-    )
+    try:
+        image = image_after(
+            recorded.journal, model, kept.crashes, lambda disk: judge.violation(disk, known)
+        )
+    except ChangedRecovery:
+        return ["the recorded crash is not possible now: the recovery has changed since"]
     violation = judge.violation(Disk(image, model), known)
     if violation is None:
         return ["the recorded crash passes the check now"]

@@ -13,9 +13,17 @@ from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.micro_operation import MicroOperation
 from sim.disk.crash.persistence import PersistenceModel
+from sim.disk.crash.survivor_set import check_legal
 from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
-from sim.errors import PowerOff, SimulatedCrash
+from sim.errors import HarnessError, PowerOff, SimulatedCrash
+
+
+class ChangedRecovery(HarnessError):
+    """A recovery cannot be crashed as it was before.
+
+    Cause: the check has changed since, or it is not deterministic.
+    """
 
 
 def done_at(point: CrashPoint) -> int:
@@ -110,6 +118,23 @@ def image_at(journal: Journal, model: PersistenceModel, point: CrashPoint) -> Im
     return Image(unsynced.platter, carried, cache.inodes, journal.next_inode)
 
 
+def is_possible(journal: Journal, model: PersistenceModel, point: CrashPoint) -> bool:
+    """Return whether a journal, which may have changed since, has the operation of a crash.
+
+    A power cut then loses pieces that are unsynced, and a kill during a write meets one.
+    """
+    if point.operation > len(journal):
+        return False
+    if point.kind is CrashKind.KILL:
+        return point.phase is not Phase.DURING or isinstance(journal[point.operation - 1], Write)
+    unsynced, _ = read_journal(journal, model, done_at(point))
+    try:
+        check_legal(unsynced.ordering, point.survivors)
+    except HarnessError:
+        return False
+    return True
+
+
 def until_kill(journal: Journal, point: CrashPoint) -> Journal:
     """Return the operations that a kill has left, the last of which may be a part of a write."""
     operations = journal[: done_at(point)]
@@ -128,7 +153,8 @@ def image_after(
 ) -> Image:
     """Return the disk after ``crashes``: the first of the workload, the others of recoveries.
 
-    ``recover`` is run on the disk after each crash but the last, and is interrupted.
+    ``recover`` is run on the disk after each crash but the last, and is interrupted. Raises
+    ``ChangedRecovery`` if a power cut of it cannot lose the same pieces.
     """
     first, *others = crashes
     image = image_at(journal, model, first)
@@ -137,5 +163,11 @@ def image_after(
         disk.interposer = CrashCounter(disk, point.operation, point.phase, point.kept)
         with suppress(SimulatedCrash, PowerOff):
             recover(disk)
-        image = crash_image(disk, point)
+        try:
+            image = crash_image(disk, point)
+        except HarnessError as impossible:
+            raise ChangedRecovery(
+                f"the crash {point} of a recovery is not possible: the check has changed, or it "
+                "is not deterministic"
+            ) from impossible
     return image

@@ -225,7 +225,7 @@ class _Search:
         """
         cause = _cause(self._harms, gap, failures)
         recoveries = self._checker.recoveries(self._unsafe[cause.model], cause.failure)
-        if not recoveries:
+        if not recoveries or len(recoveries) < len(cause.failure.crashes) - 1:
             return cause
         recovery = recoveries[-1]
         models = [self._unsafe[name].model for name in cause.failures]

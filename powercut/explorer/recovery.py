@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from faults.crash_point import CrashKind
 from oracles.history import History, Known
-from powercut.explorer.crash_state import image_at, until_kill
+from powercut.explorer.crash_state import image_at, is_possible, until_kill
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Checker, Exploration, Failure, InterruptedRecovery
 from powercut.place import Place
@@ -29,12 +29,15 @@ def recoveries_of(
 ) -> Iterator[InterruptedRecovery]:
     """Yield the recovery that each crash of a failure but the first interrupts.
 
-    Each runs to its end.
+    Each runs to its end. They end early if a check that is not deterministic, or has changed since,
+    does not repeat the operation of a crash.
     """
     workload, model, entries = found.workload, found.model, failure.entries
     known, before = workload.history.known(entries), 0
     for crash in failure.crashes[:-1]:
         point = replace(crash, operation=before + crash.operation)
+        if not is_possible(workload.journal, model, point):
+            return
         image = image_at(workload.journal, model, point)
         disk = Disk(image, model)
         places = recover(disk, known)

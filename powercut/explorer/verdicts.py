@@ -10,6 +10,7 @@ from faults.crash_point import CrashKind, CrashPoint
 from oracles.history import Known
 from oracles.violation import Violation
 from powercut.counted import counted
+from powercut.explorer.crash_state import is_possible
 from powercut.explorer.recorded_workload import RecordedWorkload
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.disk import Disk
@@ -78,7 +79,10 @@ class Checker(Protocol):
         ...
 
     def recoveries(self, found: Exploration, failure: Failure) -> Sequence[InterruptedRecovery]:
-        """Return the recoveries that the crashes of a failure but the first interrupt."""
+        """Return the recoveries that the crashes of a failure but the first interrupt.
+
+        There are fewer if the check does not repeat them.
+        """
         ...
 
 
@@ -94,9 +98,9 @@ class InterruptedRecovery:
     before: int
     checker: Checker
 
-    def has(self, point: CrashPoint) -> bool:
-        """Return whether it has the operation of one of its crashes."""
-        return self.before + point.operation <= len(self.workload.journal)
+    def allows(self, point: CrashPoint, model: PersistenceModel) -> bool:
+        """Return whether one of its crashes is possible, as it is unless the check has changed."""
+        return is_possible(self.workload.journal, model, self.in_journal(point))
 
     def in_journal(self, point: CrashPoint) -> CrashPoint:
         """Return a crash of the recovery as one of its journal."""

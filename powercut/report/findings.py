@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Final, assert_never
 
 from faults.crash_point import CrashKind, CrashPoint, Phase
@@ -178,8 +179,8 @@ def crash_lines(exploration: Exploration, failure: Failure) -> Iterator[str]:
     yield f"  crash     {_where(workload, first, failure.entries)}"
     yield from _lost(workload, exploration.model, first)
     recoveries = exploration.checker.recoveries(exploration, failure)
-    for number, (point, recovery) in enumerate(zip(others, recoveries, strict=True), 1):
-        if not recovery.has(point):
+    for number, (point, recovery) in enumerate(zip_longest(others, recoveries), 1):
+        if recovery is None or not recovery.allows(point, exploration.model):
             yield f"  crash     {_nested(point)} of recovery {number}"
             continue
         workload, moved = recovery.workload, recovery.in_journal(point)

@@ -139,3 +139,53 @@ def test_a_damaged_file_is_refused_in_one_sentence(kept: Path, tmp_path: Path) -
     assert code == ExitCode.USAGE
     assert "is a malformed failure" in output
     assert "Traceback" not in output
+
+
+RECOVERING = """
+import os
+from powercut import Limits
+
+def write(path, data):
+    with open(path, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    sync(".")
+
+def sync(path):
+    descriptor = os.open(path, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.close(descriptor)
+
+def save(ack):
+    write("note", b"noted")
+    ack("noted")
+
+def check(known):
+    if os.path.exists("note"):
+        sync(".")
+        with open("done", "wb") as file:
+            file.write(b"noted")
+        os.unlink("note")
+    if known.acknowledged:
+        with open("done") as file:
+            assert file.read() == "noted"
+
+save.check = check
+save.limits = Limits(nested=1)
+"""
+
+
+def test_a_recovery_that_is_repaired_passes_now(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(RECOVERING, "utf-8")
+    code, output = powercut(tmp_path, "explore", "app:save", "--model", "ext4")
+    assert code == ExitCode.VIOLATION, output
+    assert "in the recovery, no fsync of /disk/done between " in output
+    (file,) = (tmp_path / FAILURES).iterdir()
+    repaired = RECOVERING.replace("        os.unlink", '        sync("done")\n        os.unlink')
+    (tmp_path / "app.py").write_text(repaired, "utf-8")
+    code, output = powercut(tmp_path, "replay", str(file))
+    assert code == ExitCode.CLEAN, output
+    assert output.splitlines()[0] == (
+        "the recorded crash is not possible now: the recovery has changed since"
+    )

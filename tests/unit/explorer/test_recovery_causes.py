@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from powercut.report.findings import cause_text, crash_lines, finding_lines
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS, POSIX
+from sim.disk.crash.survivor_set import SurvivorSet
 
 NESTED = Limits(nested=1)
 
@@ -187,6 +189,24 @@ def test_a_kill_during_a_write_leaves_its_pages_to_the_recovery() -> None:
     assert [*gaps(cause)] == [("/f", "write", "mkdir")]
 
 
+@pytest.mark.parametrize(
+    "crash",
+    [
+        CrashPoint(1, Phase.AFTER, CrashKind.POWER_CUT, SurvivorSet((40,))),
+        CrashPoint(1, Phase.DURING, CrashKind.KILL, kept=4096),
+    ],
+)
+def test_a_crash_that_a_changed_recovery_does_not_allow_is_shown_by_its_number(
+    crash: CrashPoint,
+) -> None:
+    found = diagnosed(announce, finishing(synced=False), ("ext4",)).explorations["ext4"]
+    failure = found.failures[0]
+    assert any(line.endswith("1 of recovery 1") for line in _lines(found, failure, crash))
+    twice = replace(failure, crashes=(failure.crashes[0], crash, *failure.crashes[1:]))
+    assert len(found.checker.recoveries(found, twice)) == 1
+    assert any(line.endswith("of recovery 2") for line in crash_lines(found, twice))
+
+
 @pytest.mark.parametrize("operation", [1, 9])
 def test_a_crash_behind_the_end_of_a_recovery_is_shown_by_its_number(operation: int) -> None:
     """The program of a kept failure may have changed since."""
@@ -225,7 +245,7 @@ def test_two_recoveries_are_recorded_one_after_the_other() -> None:
     first, second = found.checker.recoveries(found, failure)
     assert second.before == first.before + failure.crashes[1].operation
     assert second.workload.journal[: second.before] == first.workload.journal[: second.before]
-    assert second.has(failure.crashes[2])
+    assert second.allows(failure.crashes[2], MODELS["scc"])
     assert all(max(each.workload.places) <= len(each.workload.journal) for each in (first, second))
 
 
