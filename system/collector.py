@@ -24,7 +24,6 @@ from system.archive import Archive, archive_path
 from system.durable.ended import Ended, EndedConversation, has_open_work, insert_ended
 from system.durable.seconds import seconds_of
 from system.errors import RuntimeRefused, StorageError
-from system.ports import FileSystem, OpenMode
 from system.recovery.recovery_report import RecoveryReport
 from system.sessions.session import SessionState
 
@@ -254,9 +253,8 @@ class Collector:
             raise StorageError("recording", "its records are not written")
         # The last line of a completed agent has no barrier of its own. After a power cut behind the
         # archive, a boot would write another one.
-        logs = [agent.log.log for agent in batch if agent.log.log is not None]
-        unsynced = [log.newest_path for log in logs if not log.is_durable]
-        await host.workers.run(lambda: _sync(host.files, unsynced))
+        for agent in batch:
+            await agent.log.sync_ended()
         rows = [self._row(agent) for agent in batch]
         kept = [row.session_id for row in rows if row.archive]
         archived = await self._archive.write({each: orchestrator.log_path(each) for each in kept})
@@ -299,15 +297,6 @@ class Collector:
 
 def _ended_ns(agent: Agent) -> int:
     return int(datetime.fromisoformat(agent.history.last_ts).timestamp() * SECOND_NS)
-
-
-def _sync(files: FileSystem, paths: Sequence[str]) -> None:
-    for path in paths:
-        file = files.open(path, OpenMode.WRITE)
-        try:
-            file.fsync()
-        finally:
-            file.close()
 
 
 def _conversations(agent: Agent) -> Iterator[EndedConversation]:

@@ -20,9 +20,9 @@ from functools import partial
 from typing import Final
 
 from system.activity_calls import ActivityCalls
+from system.agents import event
 from system.agents.acknowledgement import acknowledge
 from system.agents.agent import Agent
-from system.agents.agent_log import terminated
 from system.agents.dispatcher import SNAPSHOT_LINES, Dispatcher
 from system.agents.durable_work import DurableWork
 from system.agents.feeder import Feeder
@@ -270,7 +270,7 @@ class Runtime:
             if children := orchestrator.tree.dependants(agent_id):
                 raise HasChildren(orchestrator.tree.names[agent_id], ", ".join(children))
             await agent.log.commit(
-                lambda: [terminated(agent_id, OPERATOR, list(agent.history.pending))]
+                lambda: [event.terminated(agent_id, OPERATOR, list(agent.history.pending))]
             )
             orchestrator.tree.end(agent_id)
         await self._dispatcher.finish(agent)

@@ -58,7 +58,7 @@ agent_ends_during_its_turn = Mutant(
                 if children := orchestrator.tree.dependants(agent_id):
                     raise HasChildren(orchestrator.tree.names[agent_id], ", ".join(children))
                 await agent.log.commit(
-                    lambda: [terminated(agent_id, OPERATOR, list(agent.history.pending))]
+                    lambda: [event.terminated(agent_id, OPERATOR, list(agent.history.pending))]
                 )
                 orchestrator.tree.end(agent_id)
             """,
@@ -66,7 +66,7 @@ agent_ends_during_its_turn = Mutant(
             if children := orchestrator.tree.dependants(agent_id):
                 raise HasChildren(orchestrator.tree.names[agent_id], ", ".join(children))
             pending = agent.history.pending
-            await agent.log.commit(lambda: [terminated(agent_id, OPERATOR, list(pending))])
+            await agent.log.commit(lambda: [event.terminated(agent_id, OPERATOR, list(pending))])
             orchestrator.tree.end(agent_id)
             """,
         ),

@@ -5,6 +5,7 @@ The actions are in ``crash_tests.targets.runtime``.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from errno import EIO
 from typing import Any, Final
 
@@ -131,11 +132,12 @@ class RuntimeBoots(AgentsTarget):
 
     def check_recovered(self) -> None:
         """Check the recovered root; then start the turns."""
-        snapshot = self._read()
+        observed = self._observed_work()
+        snapshot = self._read().with_ended(_ended(observed))
         doubtful = bool(self._shadow.operator.in_flight)
         happened = self._shadow.settle(snapshot, self._latest_ns())
         self._mark_recovery(snapshot, happened=happened, lost=doubtful and not happened)
-        if (observed := self._observed_work()) is not None:
+        if observed is not None:
             self._work.settle(snapshot, observed, self._latest_ns(), self._now_ns())
         self._awaited |= snapshot.active_reminders
         check_report(self._runtime.report)
@@ -229,7 +231,7 @@ class RuntimeBoots(AgentsTarget):
         """Check view, logs and rows; return the snapshot of the logs."""
         observed = self._observed_work()
         self._shadow.observe(self._runtime.view())
-        snapshot = self._read()
+        snapshot = self._read().with_ended(_ended(observed))
         self._shadow.check(snapshot, self._latest_ns())
         if observed is not None:
             self._work.check(snapshot, observed, self._latest_ns(), self._now_ns())
@@ -270,3 +272,8 @@ class RuntimeBoots(AgentsTarget):
     def _latest_ns(self) -> int:
         """Return the true time; timers follow it even if the wall clock was set back."""
         return EPOCH_NS + self._world.clock.now_ns
+
+
+def _ended(observed: ObservedWork | None) -> Collection[str] | None:
+    """Return the sessions whose agents were collected; None if the rows could not be read."""
+    return None if observed is None else observed.rows.ended

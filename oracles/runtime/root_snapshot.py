@@ -105,8 +105,8 @@ class RootSnapshot(NamedTuple):
 
     ``sessions`` are by session id, sorted, and ``agents`` by agent id. ``duplicates`` are
     sessions whose agent id an earlier session has. ``collected`` are the sessions of which only
-    the archive is left, and ``contradicted`` those whose files differ from it. ``excused`` are
-    the ids of damaged sessions, to which no law applies.
+    the archive is left, or garbage, and ``contradicted`` those whose files differ from it.
+    ``excused`` are the ids of damaged sessions, to which no law applies.
     """
 
     files: Mapping[str, bytes]
@@ -126,6 +126,16 @@ class RootSnapshot(NamedTuple):
     def excusing(self, session_ids: Collection[str]) -> RootSnapshot:
         """Return this snapshot with these sessions excused."""
         return self._replace(excused=session_ids)
+
+    def with_ended(self, ended: Collection[str] | None) -> RootSnapshot:
+        """Return this snapshot with the sessions that have a row in ``ended`` as collected ones.
+
+        Their directories stay until the next boot if the disk has refused the removal. None means
+        that the rows could not be read: any session with an archive may have one.
+        """
+        if ended is None:
+            ended = {archived for path in self.files if (archived := _archived_in(path))}
+        return self._replace(collected=self.collected | (self.sessions.keys() & {*ended}))
 
     @property
     def judged(self) -> Iterator[SessionState]:

@@ -141,7 +141,7 @@ class AgentLog:
                 for message_id in turn.presented
             ]
             if turn.terminate:
-                following.append(terminated(self._agent_id, COMPLETED))
+                following.append(event.terminated(self._agent_id, COMPLETED))
             with suppress(OSError, StorageError):
                 # They repeat parts of the turn, which is applied already.
                 if following:
@@ -380,16 +380,21 @@ class AgentLog:
             except LogStopped as stopped:
                 self.stop(stopped.reason)
 
+    async def sync_ended(self) -> None:
+        """Make the last lines of an agent that has ended durable; raises ``OSError``.
+
+        If the barrier fails, ``LogStopped`` is raised, and the next boot writes lost lines again.
+        """
+        if (log := self.log) is not None and not log.is_durable:
+            self.close()
+            try:
+                await self._host.workers.run(log.sync_closed)
+            except LogStopped as stopped:
+                self.stop(stopped.reason)
+                raise
+
     def close(self) -> None:
         """Close the log; a failure to do so loses nothing."""
         if self.log is not None:
             with suppress(OSError):
                 self.log.close()
-
-
-def terminated(agent_id: str, reason: str, returned: Sequence[str] = ()) -> Event:
-    """Return the line of an agent's end; ``returned`` are the ids of unread messages."""
-    data: JsonObject = {
-        "agent_id": agent_id, "reason": reason, "returned": list[Json](returned),
-    }  # fmt: skip
-    return event.AGENT_TERMINATED, data

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
+from system.ports import Json, JsonObject
 from system.storage import segments
 
 SESSION_CREATED: Final = "session.created"
@@ -22,3 +24,10 @@ SUSPEND_RESULT: Final = "suspend.result"
 GATE: Final = "tool.gate"
 UNGATE: Final = "tool.ungate"
 PERMIT_TURN: Final = "tool.permit_turn"
+
+
+def terminated(agent_id: str, reason: str, returned: Sequence[str] = ()) -> tuple[str, JsonObject]:
+    """Return the line of an agent's end; ``returned`` are the ids of unread messages."""
+    return AGENT_TERMINATED, {
+        "agent_id": agent_id, "reason": reason, "returned": list[Json](returned),
+    }  # fmt: skip

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from system.agents import event
 from system.agents.agent import Agent
-from system.agents.agent_log import terminated
 from system.agents.provider_state import ProviderState
 from system.errors import RuntimeRefused, StorageError
 from system.recovery.complete_records import complete_records
@@ -51,7 +51,7 @@ async def _repair(recovery: RootRecovery, agent: Agent) -> None:
         if log.record is None:
             await _write_record(recovery, agent)
         if history.ended and not history.termination_logged:
-            await log.commit(lambda: [terminated(agent.agent_id, history.ended)])
+            await log.commit(lambda: [event.terminated(agent.agent_id, history.ended)])
             recovery.report.ended.append(agent.agent_id)
         if history.ended:
             await recovery.dispatcher.retire(agent)

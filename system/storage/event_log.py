@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from system.errors import BadSeal, LogDamaged, LogStopped, raise_if_full, raising_storage_full
-from system.ports import Host, JsonObject
+from system.ports import Host, JsonObject, OpenMode
 from system.storage.atomic_file import replace_file
 from system.storage.framing import Framing, LineWriter, pending_path
 from system.storage.line import Line, decode_line, encode_line, encode_lines
@@ -60,13 +60,13 @@ class EventLog:
 
     def _writers(self) -> tuple[LogFile, LineWriter]:
         files = self._host.files
-        file = LogFile(files, self.newest_path, self._size_bytes)
+        file = LogFile(files, self._newest_path, self._size_bytes)
         if self._framing is Framing.PENDING:
             return file, PendingWriter(files, file, pending_path(self.path))
         return file, file
 
     @property
-    def newest_path(self) -> str:
+    def _newest_path(self) -> str:
         """The path of the newest segment; the lines of the others are durable."""
         return segment_path(self.path, self.number)
 
@@ -249,6 +249,21 @@ class EventLog:
             self._stopped = stopped.reason
             raise
         self._stopped = None
+        self._durable_seq = self.last_seq
+
+    def sync_closed(self) -> None:
+        """Make every line of a log that is closed durable.
+
+        Raises ``OSError`` if it cannot be opened, and ``LogStopped`` when the barrier fails: the
+        kernel reports that once, so another barrier would prove nothing.
+        """
+        file = self._host.files.open(self._newest_path, OpenMode.WRITE)
+        try:
+            file.fsync()
+        except OSError as error:
+            raise LogStopped(self._newest_path, f"its barrier failed ({error})") from error
+        finally:
+            file.close()
         self._durable_seq = self.last_seq
 
     def close(self) -> None:

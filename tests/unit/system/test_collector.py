@@ -215,6 +215,25 @@ def test_an_agent_with_a_message_that_waits_is_not_collected() -> None:
     assert "Cleo" not in [agent.name for agent in room.runtime.view().agents]
 
 
+def test_a_log_whose_last_barrier_failed_is_not_archived_before_the_next_boot() -> None:
+    """The kernel reports a failed barrier once; the next one would succeed without the line."""
+    room, ada = opened(AFTER_AN_HOUR)
+    room.say(ada, script(("spawn_agent", {"name": "Bob", "instructions": "work"})))
+    bob = room.named("Bob").agent_id
+    session_id = room.session(bob)
+    room.say(bob, script(("complete", {"result": 42})))
+    room.files.fail("fsync", log_of(session_id), errno.EIO)
+
+    room.settle(3 * HOUR)
+
+    assert not room.exists(f"archive/{session_id}.jsonl")
+    (shown,) = [agent for agent in room.runtime.view().agents if agent.agent_id == bob]
+    assert "its barrier failed" in shown.stopped
+    room.reopen()
+    room.settle(HOUR + 1)
+    assert ended(room, bob) is not None
+
+
 def test_a_directory_whose_removal_was_interrupted_is_garbage_at_boot() -> None:
     room, ada, bob = family()
     session_id = room.session(bob)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import pytest
 
@@ -178,6 +178,34 @@ def test_lines_that_were_durable_are_durable_in_the_archive() -> None:
 
     with pytest.raises(LostAck):
         shadow.check(shadow.read({**files, path: files[path][:-1].rpartition(b"\n")[0] + b"\n"}))
+
+
+@pytest.mark.parametrize(
+    ("is_archived", "ended", "is_collected"),
+    [
+        (True, {hexed("worker")}, True),
+        (False, {hexed("worker")}, True),  # it ended too long ago to be archived
+        (True, (), False),
+        (True, None, True),
+        (False, None, False),
+    ],
+)
+def test_the_directory_of_a_collected_child_may_have_stayed(
+    is_archived: bool, ended: Collection[str] | None, is_collected: bool
+) -> None:
+    files = team().files()
+    if is_archived:
+        files |= collected(files, "worker")
+    read = RootSnapshot.of_files(files)
+    assert not read.collected
+    read.agents[hexed("a-boss")].forgotten_children = {hexed("worker")}
+    judged = read.with_ended(ended)
+    assert judged.collected == ({hexed("worker")} if is_collected else set())
+    if is_collected:
+        check_tree(judged)
+    else:
+        with pytest.raises(BrokenTree):
+            check_tree(judged)
 
 
 @pytest.mark.parametrize("is_collected", [True, False])
