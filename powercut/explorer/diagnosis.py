@@ -12,6 +12,7 @@ from enum import Enum, auto
 from typing import Final, TypeAlias
 
 from powercut.explorer.crash_state import done_at, lost_pieces, unsynced_along
+from powercut.explorer.event import events_of
 from powercut.explorer.harm import Harm, Harms
 from powercut.explorer.missing_barrier import (
     Gap,
@@ -21,6 +22,7 @@ from powercut.explorer.missing_barrier import (
     insert,
     is_due_for_loss,
 )
+from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.repair import OutOfTime, explored, preventable, repair, with_barriers
 from powercut.explorer.verdicts import Exploration, Failure, InterruptedRecovery
 from sim.disk.crash.persistence import PersistenceModel
@@ -198,7 +200,7 @@ class _Search:
         for barrier, failures in self._by_barrier().items():
             if any(failures.values()):
                 groups.append((self._gap(barrier, failures), failures))
-        in_recovery: dict[object, Cause] = {}
+        in_recovery: list[Cause] = []
         for reason, failures in groups:
             if not any(failures.values()):
                 continue
@@ -206,17 +208,29 @@ class _Search:
             if cause.recovery is None:
                 yield cause
                 continue
-            nearest = cause.recovery.causes[0].gap
-            place = (nearest.first.site, nearest.last.site) if isinstance(nearest, Gap) else nearest
-            if place in in_recovery:
-                both = in_recovery[place].failures, cause.failures
-                together = {
-                    name: [failure for each in both for failure in each.get(name, ())]
-                    for name in self._unsafe
-                }
-                cause = self._cause(NoGap.NOT_FOUND, together)
-            in_recovery[place] = cause
-        yield from in_recovery.values()
+            for place, other in enumerate(in_recovery):
+                together = self._together(other, cause) or self._together(cause, other)
+                if together is not None:
+                    in_recovery[place] = together
+                    break
+            else:
+                in_recovery.append(cause)
+        yield from in_recovery
+
+    def _together(self, cause: Cause, other: Cause) -> Cause | None:
+        """Return one cause for both, with the barriers of ``cause``, if they are one.
+
+        They are if the first barrier that the recovery of ``other`` misses is that of ``cause``,
+        or all that it misses are among those of ``cause``.
+        """
+        if not _is_cause_of(cause, other):
+            return None
+        failures = {
+            name: [*cause.failures.get(name, ()), *other.failures.get(name, ())]
+            for name in self._unsafe
+        }
+        together = self._cause(NoGap.NOT_FOUND, failures)
+        return together if _is_cause_of(together, cause) else None
 
     def _cause(self, gap: Gap | NoGap, failures: _ByModel) -> Cause:
         """Return a cause, with the diagnosis of the recovery that its failure interrupts.
@@ -321,6 +335,43 @@ def _is_due_in(recovery: InterruptedRecovery, gap: Gap | NoGap) -> bool:
     if not isinstance(gap, Gap):
         return True
     return gap.last.operation is not None and gap.last.number > recovery.before
+
+
+def _is_cause_of(cause: Cause, other: Cause) -> bool:
+    """Return whether the barriers that the recovery of ``cause`` misses suffice for ``other``.
+
+    Either they begin with the same one, or they include all. A barrier for the same operation may
+    be due earlier then.
+    """
+    if cause.recovery is None or other.recovery is None:
+        return False
+    workload = next(iter(other.recovery.explorations.values())).workload
+    gaps = [each.gap for each in cause.recovery.causes]
+    others = [each.gap for each in other.recovery.causes]
+    if _sites(gaps[0]) == _sites(others[0]):
+        return True
+    return all(_is_one_of(each, gaps, workload) for each in others)
+
+
+def _sites(gap: Gap | NoGap) -> object:
+    return (gap.first.site, gap.last.site) if isinstance(gap, Gap) else gap
+
+
+def _is_one_of(gap: Gap | NoGap, gaps: Sequence[Gap | NoGap], workload: RecordedWorkload) -> bool:
+    """Return whether one of ``gaps`` is in this one of ``workload``, for the same operation."""
+    if not isinstance(gap, Gap):
+        return gap in gaps
+    ends = {
+        each.last.site
+        for each in gaps
+        if isinstance(each, Gap) and each.first.site == gap.first.site
+    }
+    return any(
+        event.operation is not None
+        and gap.first.number < event.number <= gap.last.number
+        and event.site in ends
+        for event in events_of(workload)
+    )
 
 
 def _killed(found: Exploration) -> list[Failure]:

@@ -242,6 +242,7 @@ class _Explorer:
         self._checks = None if most is None else EvenShare(most, len(workload.journal))
         self._journals = Journals(workload.history, limits, self._is_new, self._checks)
         self._visited_depth: dict[Key, int] = {}
+        self._failed: dict[Key, int] = {}
         self._tick = Ticker(judge.tick, self.result)
         self._batch: list[CrashImage] = []
 
@@ -288,7 +289,7 @@ class _Explorer:
         """Return whether an image must be checked.
 
         An image that was checked after more crashes is checked again if its recovery may now
-        be crashed as well.
+        be crashed as well, or if it has failed.
         """
         self._tick()
         seen = self._visited_depth.get(key)
@@ -326,9 +327,16 @@ class _Explorer:
         else:
             violation = self._judge.once(crashed, self._history, self.result.model)
         if violation is not None:
-            # A failed image is never checked again.
-            self._visited_depth[crashed.key] = 0
-            failure = Failure(crashed.crashes, crashed.entries, crashed.key[1], violation)
+            self._fail(crashed, violation)
+
+    def _fail(self, crashed: CrashImage, violation: Violation) -> None:
+        """Add a failure; if its image has failed after more crashes, it replaces that one."""
+        failure = Failure(crashed.crashes, crashed.entries, crashed.key[1], violation)
+        failures = self.result.failures
+        place = self._failed.setdefault(crashed.key, len(failures))
+        if place < len(failures):
+            failures[place] = failure
+        elif place == len(failures):
             self.result.fail(failure)
 
     def _check_and_crash(self, crashed: CrashImage) -> Violation | None:

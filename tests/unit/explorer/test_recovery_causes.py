@@ -278,3 +278,69 @@ def test_what_was_acknowledged_is_acknowledged_at_the_start_of_a_recovery() -> N
     started = at_its_start(history, 2)
     assert started.known(started.entries_by(0, returned=True)) == Known((0, 1), (2,))
     assert started.known(2) == history.known(2)
+
+
+def test_a_crash_of_the_workload_is_not_one_of_its_recovery() -> None:
+    """A kill and a power cut that loses all of the recovery leave what a power cut leaves."""
+
+    def workload(process: Process, ack: History) -> None:
+        write(process, "/note", synced=False)
+        sync_root(process)
+        ack("noted")
+
+    def check(process: Process, known: Known) -> None:
+        if known.acknowledged and "file" not in process.listdir("/"):
+            if not process.stat("/note").st_size:
+                raise LostAck("the note is empty")
+            write(process, "/file", synced=True)
+
+    found = diagnosed(workload, check, ("ext4",))
+    assert [len(each.crashes) for each in found.explorations["ext4"].failures] == [1]
+    (cause,) = found.causes
+    assert isinstance(cause.gap, Gap)
+    assert (cause.gap.path, cause.gap.last.kind) == ("/note", "ack")
+
+
+def test_a_barrier_that_two_crashes_of_a_recovery_need_is_one_cause() -> None:
+    """After one of them it may also be due later, and is named where it is due first."""
+
+    def announce_twice(process: Process, ack: History) -> None:
+        write(process, "/file", synced=True)
+        sync_root(process)
+        ack("file")
+        announce(process, ack)
+
+    def check(process: Process, known: Known) -> None:
+        names = set(process.listdir("/"))
+        if "note" in names:
+            write(process, "/new", synced=False)
+            process.rename("/new", "/file")
+            sync_root(process)
+            process.unlink("/note")
+        if known.acknowledged and not process.stat("/file").st_size:
+            raise TornRecord("the file is empty")
+
+    (cause,) = diagnosed(announce_twice, check).causes
+    assert [*gaps(cause)] == [("/new", "write", "rename")]
+
+
+def test_two_barriers_are_one_cause_in_either_order() -> None:
+    def announce_twice(process: Process, ack: History) -> None:
+        write(process, "/file", synced=True)
+        sync_root(process)
+        ack("file")
+        write(process, "/note.tmp", synced=True)
+        process.rename("/note.tmp", "/note")
+        sync_root(process)
+        ack("noted")
+
+    def check(process: Process, known: Known) -> None:
+        if "note" in process.listdir("/"):
+            process.truncate("/file", 0)
+            write(process, "/file", synced=False)
+            process.unlink("/note")
+        if known.acknowledged and not process.stat("/file").st_size:
+            raise TornRecord("the file is empty")
+
+    (cause,) = diagnosed(announce_twice, check).causes
+    assert {*gaps(cause)} == {("/file", "write", "unlink"), ("/", "rename", "truncate")}
