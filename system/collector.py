@@ -24,6 +24,7 @@ from system.archive import Archive, archive_path
 from system.durable.ended import Ended, EndedConversation, has_open_work, insert_ended
 from system.durable.seconds import seconds_of
 from system.errors import RuntimeRefused, StorageError
+from system.option_check import check_least
 from system.recovery.recovery_report import RecoveryReport
 from system.sessions.session import SessionState
 
@@ -43,6 +44,12 @@ class CollectionOptions:
 
     after_ns: int = DAY_NS
     archive_ns: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ``ValueError`` for a negative time."""
+        check_least(0, after_ns=self.after_ns)
+        if self.archive_ns is not None:
+            check_least(0, archive_ns=self.archive_ns)
 
 
 class Collector:

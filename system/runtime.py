@@ -46,6 +46,7 @@ from system.errors import (
     UnknownMessage,
 )
 from system.operator_calls import OperatorCalls, uncancellable
+from system.option_check import check_least
 from system.ports import Host, Json, Provider
 from system.providers.bounded import bounded
 from system.recording.wal_store import WalExecutionStore
@@ -86,6 +87,14 @@ class Options:
     collection: CollectionOptions | None = _COLLECTED
     most_attempts: int = MOST_ATTEMPTS
     router: Router | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ``ValueError`` for an option with which no turn could succeed."""
+        check_least(
+            1, slots=self.slots, turn_timeout_ns=self.turn_timeout_ns,
+            provider_timeout_ns=self.provider_timeout_ns, most_attempts=self.most_attempts,
+        )  # fmt: skip
+        check_least(0, snapshot_lines=self.snapshot_lines)
 
 
 _DEFAULTS: Final = Options()

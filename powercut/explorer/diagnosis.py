@@ -50,7 +50,7 @@ class Cause:
     models under which each harm is done; those are missing for which the time was over.
 
     If ``failure`` interrupts a recovery, ``recovery`` is the diagnosis of that recovery: the cause
-    of ``failure``, or all barriers that are missing there. Then ``gap`` is none.
+    of ``failure``, or all barriers that are missing there. Then ``gap`` is a ``NoGap``.
     """
 
     gap: Gap | NoGap

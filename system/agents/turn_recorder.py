@@ -15,7 +15,7 @@ from system.agents.turn_complete import TurnComplete
 from system.agents.turn_failed import code_of
 from system.agents.turn_payloads import SIDE_EFFECTS, TurnPayloads, error_of, response_of
 from system.errors import StorageError
-from system.foreign import reason_of
+from system.foreign import reason_of, shown
 from system.ports import Host, JsonObject
 from system.recording.recorder import Recorder
 from system.recording.records.event import EventType
@@ -38,6 +38,12 @@ class RecordingOptions:
 
     durability: Durability = Durability.ATTEMPTS
     sample_rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Raise ``ValueError`` for a rate that is no part of all executions."""
+        rate: object = self.sample_rate
+        if not isinstance(rate, int | float) or not 0.0 <= rate <= 1.0:
+            raise ValueError(f"sample_rate is {shown(rate)}; give a number from 0.0 to 1.0")
 
 
 class TurnRecorder:

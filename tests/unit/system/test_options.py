@@ -1,0 +1,45 @@
+"""Options with which a runtime could do nothing are refused where they are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from system.agents.turn_recorder import RecordingOptions
+from system.collector import CollectionOptions
+from system.runtime import Options
+
+
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [
+        ({"slots": 0}, "slots is 0; give an int of at least 1"),
+        ({"turn_timeout_ns": 0}, "turn_timeout_ns is 0; give an int of at least 1"),
+        ({"provider_timeout_ns": -1}, "provider_timeout_ns is -1; give an int of at least 1"),
+        ({"most_attempts": "3"}, "most_attempts is '3'; give an int of at least 1"),
+        ({"snapshot_lines": -1}, "snapshot_lines is -1; give an int of at least 0"),
+    ],
+)
+def test_an_option_of_the_runtime_is_checked(options: dict[str, Any], refused: str) -> None:
+    with pytest.raises(ValueError, match=refused):
+        Options(**options)
+
+
+@pytest.mark.parametrize("options", [{"after_ns": -1}, {"archive_ns": -1}, {"after_ns": None}])
+def test_an_option_of_the_collection_is_checked(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"{next(iter(options))} is .*; give an int of at least 0"):
+        CollectionOptions(**options)
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.1, float("nan"), "1"])
+def test_a_sample_rate_is_a_part_of_all_executions(rate: Any) -> None:
+    with pytest.raises(ValueError, match=r"sample_rate is .*; give a number from 0\.0 to 1\.0"):
+        RecordingOptions(sample_rate=rate)
+
+
+def test_the_least_options_are_taken() -> None:
+    Options(slots=1, turn_timeout_ns=1, provider_timeout_ns=1, most_attempts=1, snapshot_lines=0)
+    CollectionOptions(after_ns=0, archive_ns=0)
+    for rate in (0.0, 1.0, 0, 1):
+        RecordingOptions(sample_rate=rate)
