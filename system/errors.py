@@ -168,11 +168,12 @@ class NotARoot(RuntimeRefused):
     """The directory has other files and no ``root.json``, so it is not a root.
 
     Cause: a wrong ``--root``, or a root whose ``root.json`` was removed.
-    Cure: name an empty directory or a root of this runtime.
+    Cure: name an empty directory or a root of this runtime; a command that only reads needs a root.
     """
 
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path}: {reason}; name an empty directory, or a root of this runtime")
+    def __init__(self, path: str, reason: str, *, may_be_empty: bool = True) -> None:
+        directory = "an empty directory, or a root" if may_be_empty else "a root"
+        super().__init__(f"{path}: {reason}; name {directory} of this runtime")
         self.path = path
 
 

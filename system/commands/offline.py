@@ -87,10 +87,10 @@ def host_of(root: str) -> Host:
     Raises ``NotARoot``, ``NewerFormat`` or ``OSError``.
     """
     if not root:
-        raise NotARoot("the name", "it is empty")
+        raise NotARoot("the name", "it is empty", may_be_empty=False)
     host = reading_host(root)
     if MARKER not in host.files.listdir(""):
-        raise NotARoot("the directory", f"it holds no {MARKER}")
+        raise NotARoot("the directory", f"it holds no {MARKER}", may_be_empty=False)
     # The records of a root with a damaged marker can be read.
     with suppress(NotARoot):
         root_id_of(host.files)

@@ -96,7 +96,8 @@ def test_an_unknown_id_is_a_mistake(root: Path, command: tuple[str, ...], unknow
 
 @pytest.mark.parametrize("command", ["records list", "records verify", "incomplete"])
 def test_a_directory_that_is_no_root_is_a_mistake(tmp_path: Path, command: str) -> None:
-    for root, reason in (("", "it is empty"), (str(tmp_path), "no root.json")):
+    cure = "; name a root of this runtime"
+    for root, reason in (("", f"it is empty{cure}"), (str(tmp_path), f"no root.json{cure}")):
         result = CliRunner().invoke(cli, [*command.split(), "--root", root])
         assert result.exit_code == 2
         assert reason in result.stderr
