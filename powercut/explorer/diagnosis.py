@@ -23,6 +23,7 @@ from powercut.explorer.missing_barrier import (
     is_due_for_loss,
 )
 from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.explorer.recovery import interrupting
 from powercut.explorer.repair import OutOfTime, explored, preventable, repair, with_barriers
 from powercut.explorer.verdicts import Exploration, Failure, InterruptedRecovery
 from sim.disk.crash.persistence import PersistenceModel
@@ -246,7 +247,7 @@ class _Search:
         diagnosis = diagnose(
             {each.name: recovery.checker.explore(recovery.workload, each) for each in models}
         )
-        causes = [each for each in diagnosis.causes if _is_due_in(recovery, each.gap)]
+        causes = [each for each in diagnosis.causes if _is_of(recovery, each)]
         causes.sort(key=lambda each: not each.leads_to(cause.failure.image))
         if causes and isinstance(causes[0].gap, Gap):
             gap, causes = NoGap.NOT_FOUND, [each for each in causes if isinstance(each.gap, Gap)]
@@ -254,7 +255,11 @@ class _Search:
             return cause
         else:
             del causes[1:]
-        return replace(cause, gap=gap, recovery=replace(diagnosis, causes=tuple(causes)))
+        repaired = {
+            name: interrupting(recovery, found) for name, found in diagnosis.repaired.items()
+        }
+        recovered = replace(diagnosis, causes=tuple(causes), repaired=repaired)
+        return replace(cause, gap=gap, recovery=recovered)
 
     def _gap(self, barrier: MissingBarrier, failures: _ByModel) -> Gap:
         """Return the place of a missing barrier that belongs to the failure that is shown."""
@@ -330,11 +335,19 @@ def _cause(
     return Cause(gap, failing, {harm: models[harm] for harm in Harm if harm in models})
 
 
-def _is_due_in(recovery: InterruptedRecovery, gap: Gap | NoGap) -> bool:
-    """Return whether a barrier is missing in a recovery, and not before it."""
-    if not isinstance(gap, Gap):
-        return True
-    return gap.last.operation is not None and gap.last.number > recovery.before
+def _is_of(recovery: InterruptedRecovery, cause: Cause) -> bool:
+    """Return whether a barrier is missing in a recovery, or a failure interrupts it.
+
+    The crashes of the program precede it in its journal.
+    """
+    if isinstance(cause.gap, Gap):
+        last = cause.gap.last
+        return last.operation is not None and last.number > recovery.before
+    return any(
+        each.crashes[0].operation > recovery.before
+        for failures in cause.failures.values()
+        for each in failures
+    )
 
 
 def _is_cause_of(cause: Cause, other: Cause) -> bool:

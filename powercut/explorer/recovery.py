@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import accumulate
 from typing import TypeAlias
 
-from faults.crash_point import CrashKind
+from faults.crash_point import CrashKind, Phase
 from oracles.history import History, Known
 from powercut.explorer.crash_state import image_at, is_possible, until_kill
+from powercut.explorer.missing_barrier import is_inserted
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Checker, Exploration, Failure, InterruptedRecovery
 from powercut.place import Place
@@ -57,6 +59,22 @@ def recoveries_of(
             workload.root,
         )
         yield InterruptedRecovery(workload, before, checker)
+
+
+def interrupting(recovery: InterruptedRecovery, found: Exploration) -> Exploration:
+    """Return an exploration of a recovery without the crashes that precede it in its journal.
+
+    These are crashes of the program. The journal may have further barriers.
+    """
+    recorded = [0, *accumulate(not is_inserted(each) for each in found.workload.journal)]
+    failures = [
+        each
+        for each in found.failures
+        if each.crashes[0].phase is not Phase.BEFORE
+        and recorded[each.crashes[0].operation] > recovery.before
+    ]
+    failed = found.failed - len(found.failures) + len(failures)
+    return replace(found, failures=failures, failed=failed)
 
 
 def at_its_start(history: History, entries: int) -> History:

@@ -344,3 +344,31 @@ def test_two_barriers_are_one_cause_in_either_order() -> None:
 
     (cause,) = diagnosed(announce_twice, check).causes
     assert {*gaps(cause)} == {("/file", "write", "unlink"), ("/", "rename", "truncate")}
+
+
+def test_crashes_of_the_program_are_none_of_a_recovery() -> None:
+    """The repair of the recovery is complete, although the program appends without a checksum."""
+
+    def workload(process: Process, ack: History) -> None:
+        log = process.open("/log", os.O_CREAT | os.O_WRONLY)
+        sync_root(process)
+        for number in range(2):
+            process.write(log, b"x")
+            process.fsync(log)
+            ack(number)
+
+    def check(process: Process, known: Known) -> None:
+        names = set(process.listdir("/"))
+        if "log" in names:
+            with process.open_file("/log", "rb") as log:
+                assert b"\0" not in log.read()
+            write(process, "/new", synced=False)
+            process.rename("/new", "/file")
+            process.unlink("/log")
+        elif known.acknowledged and not process.stat("/file").st_size:
+            raise TornRecord("the file is empty")
+
+    causes = diagnosed(workload, check, ("ext4",)).causes
+    assert any(cause.gap is NoGap.NOT_ATOMIC for cause in causes)
+    (diagnosis,) = [cause.recovery for cause in causes if cause.recovery is not None]
+    assert not any(found.failures or found.failed for found in diagnosis.repaired.values())
