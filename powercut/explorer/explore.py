@@ -116,7 +116,8 @@ def judged(
     """Return the verdicts on a recorded workload by the name of the model, in their order.
 
     The check runs in ``processes`` processes; for the lazy engine in ``deciding``, if given.
-    The verdicts are put into ``verdicts``, which has the first of them if a later one fails.
+    The verdicts are put into ``verdicts``. If the check ends one with a ``HarnessError``, this has
+    those before it, and what that one has found by then.
 
     Raises ``HarnessError`` if they would be safe because nothing was acknowledged or done.
     """
@@ -124,7 +125,12 @@ def judged(
     recorded, judge = judge_of(recorded, check, limits or Limits(), processes, tick, deciding)
     verdicts = {} if verdicts is None else verdicts
     for model in models:
-        verdicts[model.name] = judge.explore(recorded, model)
+        try:
+            verdicts[model.name] = judge.explore(recorded, model)
+        except HarnessError:
+            if judge.unfinished is not None:
+                verdicts[model.name] = judge.unfinished
+            raise
     if all(found.safe for found in verdicts.values()):
         must_acknowledge(recorded)
     return verdicts

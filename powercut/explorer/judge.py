@@ -70,7 +70,8 @@ class Judge:
     acknowledged and in flight at the crash. Unless the recovery is crashed as well
     (``limits.nested``), it is called once for images that it cannot distinguish, whatever models
     allow them, in ``processes`` forked processes. The lazy engine has ``deciding`` processes,
-    by default as many. ``tick`` is called several times a second.
+    by default as many. ``tick`` is called several times a second. ``unfinished`` is the
+    exploration that a ``HarnessError`` of the check has ended.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class Judge:
     ) -> None:
         self.limits = limits
         self.tick = tick
+        self.unfinished: Exploration | None = None
         self.most_in_batch = _BATCH * processes if processes > 1 and not limits.nested else 1
         self.processes = processes
         self._deciding = deciding or processes
@@ -251,9 +253,22 @@ class _Explorer:
         try:
             self._check_all()
         except Stopped:
-            checked = [crashed for crashed in self._batch if self._judge.is_checked(crashed)]
-            result.states -= len(self._batch) - len(checked)
-            self._settle_all(checked)
+            self._settle_checked()
+        except HarnessError:
+            result.stopped = True
+            self._settle_checked()
+            self._judge.unfinished = self._ended()
+            raise
+        return self._ended()
+
+    def _settle_checked(self) -> None:
+        """Count those images of the last batch that were checked."""
+        checked = [crashed for crashed in self._batch if self._judge.is_checked(crashed)]
+        self.result.states -= len(self._batch) - len(checked)
+        self._settle_all(checked)
+
+    def _ended(self) -> Exploration:
+        result = self.result
         result.built = self._journals.built
         result.exhaustive = self._journals.exhaustive and not result.stopped
         result.failures.sort(key=lambda failure: failure.simplicity)

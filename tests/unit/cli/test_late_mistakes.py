@@ -55,3 +55,34 @@ def test_the_findings_of_the_models_before_it_are_reported(
     assert ("FAILED  CheckFailed" in result.stdout) == has_found
     assert ("powercut replay" in result.stdout) == has_found
     assert len(list(failures.iterdir()) if failures.exists() else ()) == has_found
+
+
+TWO_FILES = """
+import os
+
+def save(disk, ack):
+    for name in ("/a", "/b"):
+        disk.close(disk.open(name, os.O_CREAT | os.O_WRONLY))
+        ack(name)
+
+def check(disk, known):
+    names = disk.listdir("/")
+    if "b" in names:
+        return True
+    assert not known.acknowledged or "a" in names
+"""
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_the_findings_before_it_under_the_same_model_are_reported(
+    tmp_path: Path, failures: Path, processes: str
+) -> None:
+    (tmp_path / "later_mistake.py").write_text(TWO_FILES, "utf-8")
+    command = ("explore", "later_mistake:save", "--check", "later_mistake:check")
+    result = powercut(*command, "--model", "posix", "-n", processes)
+    assert result.exit_code == ExitCode.USAGE, result.output
+    assert "FAILED  CheckFailed" in result.stdout
+    assert "stopped" in result.stdout
+    assert "powercut replay" in result.stdout
+    assert "Error: later_mistake:save: the check returned True" in result.stderr
+    assert len(list(failures.iterdir())) == 1
