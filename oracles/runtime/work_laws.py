@@ -42,10 +42,11 @@ def check_lines(
     settled before: their rows may have been removed. ``stopped_keys`` are the keys of triggers
     that were read as FAILED or DEAD.
     """
+    snapshot = _with_collected(snapshot, rows)
     triggers = {row["id"]: row for row in rows.triggers}
     handled = {key for state in snapshot.agents.values() for key in state.handled}
     for state in snapshot.judged:
-        if _is_collected(snapshot, rows, state):
+        if state.session_id in snapshot.collected:
             continue
         applied = rows.applied.get(state.session_id, 0)
         turns = [turn for turn in state.turns.values() if turn.has_state_entries]
@@ -60,15 +61,12 @@ def check_lines(
                 _check_not_begun(turn, triggers, rows)
 
 
-def _is_collected(snapshot: RootSnapshot, rows: Rows, state: SessionState) -> bool:
-    """Return whether the rows of a session were removed.
-
-    The directory of a session that has a row in ``ended`` is garbage. It stays until the next boot
-    if the disk has refused its removal.
-    """
-    if state.session_id in rows.ended and not state.ended:
-        raise InvalidState("an agent was collected that has not ended", path=state.path)
-    return state.session_id in snapshot.collected or state.session_id in rows.ended
+def _with_collected(snapshot: RootSnapshot, rows: Rows) -> RootSnapshot:
+    """Return the snapshot with the collected sessions of ``rows``, which must have ended."""
+    for state in snapshot.judged:
+        if state.session_id in rows.ended and not state.ended:
+            raise InvalidState("an agent was collected that has not ended", path=state.path)
+    return snapshot.with_ended(rows.ended)
 
 
 def _settled_by(turns: list[TurnRecord], applied: int) -> Iterator[str]:
@@ -81,9 +79,10 @@ def _settled_by(turns: list[TurnRecord], applied: int) -> Iterator[str]:
 
 def check_recovered(snapshot: RootSnapshot, rows: Rows) -> None:
     """Check the first snapshot after a recovery, before any turn runs."""
+    snapshot = _with_collected(snapshot, rows)
     for state in snapshot.judged:
         last = max((turn.seq for turn in state.turns.values() if turn.has_state_entries), default=0)
-        if not _is_collected(snapshot, rows, state):
+        if state.session_id not in snapshot.collected:
             applied = rows.applied.get(state.session_id, 0)
             if applied < last:
                 raise UnsettledTrigger(

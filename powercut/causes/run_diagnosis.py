@@ -14,7 +14,8 @@ from typing import Final, NamedTuple
 from oracles.history import History, HistoryEntry
 from powercut.causes.cut_run import decisive, earliest
 from powercut.causes.run_checker import RunChecker
-from powercut.explorer.diagnosis import Cause, Diagnosis, diagnose
+from powercut.explorer.cause import Cause, Diagnosis
+from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.fuzz.lifetime_recorder import LifetimeRecorder
 from powercut.fuzz.target_run import TargetRun

@@ -17,7 +17,8 @@ from powercut.cli.finding_keeper import FindingKeeper
 from powercut.cli.output import console_beside, json_option, write_json
 from powercut.cli.pace import Pace
 from powercut.cli.usage import TimeRange, UsageMistake, asked_by_user, mistake_of, must_take_json
-from powercut.explorer.diagnosis import Diagnosis, diagnose
+from powercut.explorer.cause import Diagnosis
+from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.explore import judged, must_pass_undamaged
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import record

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from powercut.explorer.cause import Cause, Diagnosis
 from powercut.explorer.crash_state import image_after
-from powercut.explorer.diagnosis import Cause, Diagnosis
 from powercut.explorer.dump import dump
 from powercut.explorer.kept_failure import KeptFailure, save_failure
 from powercut.explorer.limits import Limits

@@ -19,7 +19,8 @@ from powercut.cli.pace import Progress
 from powercut.cli.record import OPTIONS_FIRST, print_recording, setup_option, timeout_option
 from powercut.cli.usage import asked_by_user, must_take_json
 from powercut.counted import counted
-from powercut.explorer.diagnosis import Diagnosis, diagnose
+from powercut.explorer.cause import Diagnosis
+from powercut.explorer.diagnosis import diagnose
 from powercut.fuse.disk_mount import MountWay, prepare_mounts
 from powercut.fuse.image_check import CommandCheck, FilesCheck, ImageCheck
 from powercut.fuse.program_judge import ProgramJudge

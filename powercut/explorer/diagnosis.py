@@ -7,12 +7,11 @@ those that are left when every other missing barrier is inserted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import Enum, auto
+from dataclasses import replace
 from typing import Final, TypeAlias
 
+from powercut.explorer.cause import Cause, Diagnosis, NoGap, concerns, is_cause_of
 from powercut.explorer.crash_state import done_at, lost_pieces, unsynced_along
-from powercut.explorer.event import events_of
 from powercut.explorer.harm import Harm, Harms
 from powercut.explorer.missing_barrier import (
     Gap,
@@ -22,93 +21,13 @@ from powercut.explorer.missing_barrier import (
     insert,
     is_due_for_loss,
 )
-from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.recovery import interrupting
 from powercut.explorer.repair import OutOfTime, explored, preventable, repair, with_barriers
-from powercut.explorer.verdicts import Exploration, Failure, InterruptedRecovery
+from powercut.explorer.verdicts import Exploration, Failure
 from sim.disk.crash.persistence import PersistenceModel
 
 _JUDGED_FAILURES: Final = 24
 _ByModel: TypeAlias = dict[str, list[Failure]]
-
-
-class NoGap(Enum):
-    """Why a cause has no missing barrier."""
-
-    NOT_ATOMIC = auto()
-    """A kill does the harm, or the loss of the last operation: no barrier fits before the crash."""
-    NOT_FOUND = auto()
-    NOT_SEARCHED = auto()
-    """The time was over."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """Failures with one cause.
-
-    ``gap`` is where a barrier is missing, or the reason why none is named. ``failures`` are by
-    model, the strongest first; under each model the simplest come first. ``harms`` are the
-    models under which each harm is done; those are missing for which the time was over.
-
-    If ``failure`` interrupts a recovery, ``recovery`` is the diagnosis of that recovery: the cause
-    of ``failure``, or all barriers that are missing there. Then ``gap`` is a ``NoGap``.
-    """
-
-    gap: Gap | NoGap
-    failures: Mapping[str, Sequence[Failure]]
-    harms: Mapping[Harm, Sequence[str]]
-    recovery: Diagnosis | None = None
-
-    @property
-    def model(self) -> str:
-        """The strongest model under which it fails."""
-        return next(iter(self.failures))
-
-    @property
-    def failure(self) -> Failure:
-        """The failure that is shown: the simplest one under the strongest model."""
-        return self.failures[self.model][0]
-
-    @property
-    def states(self) -> int:
-        """The number of failing states, added up over the models."""
-        return sum(map(len, self.failures.values()))
-
-    def leads_to(self, image: object) -> bool:
-        """Return whether one of its failures has this ``image``."""
-        return any(each.image == image for those in self.failures.values() for each in those)
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """The causes of all failures of one workload, those under the strongest model first.
-
-    ``explorations`` are by model, ``repaired`` the explorations of the unsafe models with
-    every missing barrier inserted.
-    """
-
-    explorations: Mapping[str, Exploration]
-    causes: Sequence[Cause]
-    repaired: Mapping[str, Exploration]
-
-    @property
-    def safe_models(self) -> tuple[str, ...]:
-        """The names of the models without a failure that were explored to the end."""
-        return tuple(
-            name for name, found in self.explorations.items() if found.safe and not found.stopped
-        )
-
-    @property
-    def unfinished_models(self) -> tuple[str, ...]:
-        """The names of the models without a failure whose exploration was stopped."""
-        return tuple(
-            name for name, found in self.explorations.items() if found.safe and found.stopped
-        )
-
-    @property
-    def unsafe_models(self) -> tuple[str, ...]:
-        """The names of the models with a failure."""
-        return tuple(name for name, found in self.explorations.items() if not found.safe)
 
 
 def diagnose(explorations: Mapping[str, Exploration]) -> Diagnosis:
@@ -224,14 +143,14 @@ class _Search:
         They are if the first barrier that the recovery of ``other`` misses is that of ``cause``,
         or all that it misses are among those of ``cause``.
         """
-        if not _is_cause_of(cause, other):
+        if not is_cause_of(cause, other):
             return None
         failures = {
             name: [*cause.failures.get(name, ()), *other.failures.get(name, ())]
             for name in self._unsafe
         }
         together = self._cause(NoGap.NOT_FOUND, failures)
-        return together if _is_cause_of(together, cause) else None
+        return together if is_cause_of(together, cause) else None
 
     def _cause(self, gap: Gap | NoGap, failures: _ByModel) -> Cause:
         """Return a cause, with the diagnosis of the recovery that its failure interrupts.
@@ -247,7 +166,7 @@ class _Search:
         diagnosis = diagnose(
             {each.name: recovery.checker.explore(recovery.workload, each) for each in models}
         )
-        causes = [each for each in diagnosis.causes if _is_of(recovery, each)]
+        causes = [each for each in diagnosis.causes if concerns(each, recovery)]
         causes.sort(key=lambda each: not each.leads_to(cause.failure.image))
         if causes and isinstance(causes[0].gap, Gap):
             gap, causes = NoGap.NOT_FOUND, [each for each in causes if isinstance(each.gap, Gap)]
@@ -333,58 +252,6 @@ def _cause(
             if harm is not None:
                 models.setdefault(harm, []).append(name)
     return Cause(gap, failing, {harm: models[harm] for harm in Harm if harm in models})
-
-
-def _is_of(recovery: InterruptedRecovery, cause: Cause) -> bool:
-    """Return whether a barrier is missing in a recovery, or a failure interrupts it.
-
-    The crashes of the program precede it in its journal.
-    """
-    if isinstance(cause.gap, Gap):
-        last = cause.gap.last
-        return last.operation is not None and last.number > recovery.before
-    return any(
-        each.crashes[0].operation > recovery.before
-        for failures in cause.failures.values()
-        for each in failures
-    )
-
-
-def _is_cause_of(cause: Cause, other: Cause) -> bool:
-    """Return whether the barriers that the recovery of ``cause`` misses suffice for ``other``.
-
-    Either they begin with the same one, or they include all. A barrier for the same operation may
-    be due earlier then.
-    """
-    if cause.recovery is None or other.recovery is None:
-        return False
-    workload = next(iter(other.recovery.explorations.values())).workload
-    gaps = [each.gap for each in cause.recovery.causes]
-    others = [each.gap for each in other.recovery.causes]
-    if _sites(gaps[0]) == _sites(others[0]):
-        return True
-    return all(_is_one_of(each, gaps, workload) for each in others)
-
-
-def _sites(gap: Gap | NoGap) -> object:
-    return (gap.first.site, gap.last.site) if isinstance(gap, Gap) else gap
-
-
-def _is_one_of(gap: Gap | NoGap, gaps: Sequence[Gap | NoGap], workload: RecordedWorkload) -> bool:
-    """Return whether one of ``gaps`` is in this one of ``workload``, for the same operation."""
-    if not isinstance(gap, Gap):
-        return gap in gaps
-    ends = {
-        each.last.site
-        for each in gaps
-        if isinstance(each, Gap) and each.first.site == gap.first.site
-    }
-    return any(
-        event.operation is not None
-        and gap.first.number < event.number <= gap.last.number
-        and event.site in ends
-        for event in events_of(workload)
-    )
 
 
 def _killed(found: Exploration) -> list[Failure]:

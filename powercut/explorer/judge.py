@@ -244,6 +244,7 @@ class _Explorer:
         self._checks = None if most is None else EvenShare(most, len(workload.journal))
         self._journals = Journals(workload.history, limits, self._is_new, self._checks)
         self._visited_depth: dict[Key, int] = {}
+        # The place of each failed image among the failures.
         self._failed: dict[Key, int] = {}
         self._tick = Ticker(judge.tick, self.result)
         self._batch: list[CrashImage] = []

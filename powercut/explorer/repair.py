@@ -212,13 +212,13 @@ class _Search:
         more: Sequence[tuple[MissingBarrier, ...]],
     ) -> tuple[tuple[MissingBarrier, ...], tuple[Failure, ...]] | None:
         tried = [(*barriers, *each) for each in more]
-        found = min(tried, key=self._badness, default=None)
-        if found is None or self._badness(found) >= self._badness(barriers):
+        found = min(tried, key=self._remaining, default=None)
+        if found is None or self._remaining(found) >= self._remaining(barriers):
             return None
         return found, self.left(found)
 
-    def _badness(self, barriers: tuple[MissingBarrier, ...]) -> tuple[int, int]:
-        """Return how bad the failures are that remain: their number, then how early they are.
+    def _remaining(self, barriers: tuple[MissingBarrier, ...]) -> tuple[int, int]:
+        """Return the number of failures that remain, then how early the first of them is.
 
         An image that several moments leave counts once, at the first of them.
         """

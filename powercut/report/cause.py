@@ -14,7 +14,7 @@ from typing import Final
 
 from powercut.causes.run_diagnosis import diagnose_run
 from powercut.crash_text import losses, names_on
-from powercut.explorer.diagnosis import Cause, Diagnosis, NoGap
+from powercut.explorer.cause import Cause, Diagnosis, NoGap
 from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.repair import OutOfTime
 from powercut.fuzz.reproducer import Finding

@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from powercut.explorer.diagnosis import Diagnosis
+from powercut.explorer.cause import Diagnosis
 from powercut.explorer.verdicts import HOWS, Exploration, Failure
 from powercut.fuzz.action import Json
 from powercut.report.findings import listed

@@ -12,8 +12,8 @@ from oracles.history import History
 from oracles.violation import Violation, shown
 from powercut.counted import counted
 from powercut.crash_text import lost_lines, names_at
+from powercut.explorer.cause import Cause, Diagnosis, NoGap
 from powercut.explorer.crash_state import done_at, unsynced_along
-from powercut.explorer.diagnosis import Cause, Diagnosis, NoGap
 from powercut.explorer.event import Event, between, events_of
 from powercut.explorer.harm import Harm
 from powercut.explorer.missing_barrier import Gap

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from faults.crash_point import CrashKind, Phase
 from powercut.crash_text import names_at
+from powercut.explorer.cause import Cause, NoGap
 from powercut.explorer.crash_state import done_at
-from powercut.explorer.diagnosis import Cause, NoGap
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Failure
 from sim.disk.cache.operation import Allocate, Operation, Rename, Resize, Write

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from powercut.explorer.diagnosis import Diagnosis, diagnose
+from powercut.explorer.cause import Diagnosis
+from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.explore import judged
 from powercut.explorer.limits import Limits
 from powercut.explorer.missing_barrier import Gap

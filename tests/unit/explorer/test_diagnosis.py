@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from faults.crash_point import CrashKind
 from oracles.history import History, Known
 from oracles.violation import LostAck, Violation
-from powercut.explorer.diagnosis import Cause, Diagnosis, NoGap, diagnose
+from powercut.explorer.cause import Cause, Diagnosis, NoGap
+from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.event import between, events_of
 from powercut.explorer.explore import judged
 from powercut.explorer.harm import Harm

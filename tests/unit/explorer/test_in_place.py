@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from oracles.history import History, Known
-from powercut.explorer.diagnosis import NoGap, diagnose
+from powercut.explorer.cause import NoGap
+from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.explore import judged
 from powercut.explorer.limits import Limits
 from powercut.explorer.missing_barrier import Gap

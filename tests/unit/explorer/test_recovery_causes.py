@@ -12,7 +12,8 @@ import pytest
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History, HistoryEntry, Known
 from oracles.violation import LostAck, TornRecord
-from powercut.explorer.diagnosis import Cause, Diagnosis, NoGap, diagnose
+from powercut.explorer.cause import Cause, Diagnosis, NoGap
+from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.explore import judged
 from powercut.explorer.judge import Check
 from powercut.explorer.limits import Limits
@@ -57,6 +58,13 @@ def sync_root(process: Process) -> None:
     descriptor = process.open("/", os.O_RDONLY)
     process.fsync(descriptor)
     process.close(descriptor)
+
+
+def keep(process: Process, ack: History, path: str) -> None:
+    """Write a file, make it durable, and acknowledge it."""
+    write(process, path, synced=True)
+    sync_root(process)
+    ack(path)
 
 
 def announce(process: Process, ack: History) -> None:
@@ -129,9 +137,7 @@ def test_a_recovery_after_a_power_cut_begins_with_what_was_left() -> None:
     """The recovery writes only if the power cut has lost the second file."""
 
     def workload(process: Process, ack: History) -> None:
-        write(process, "/a", synced=True)
-        sync_root(process)
-        ack("a")
+        keep(process, ack, "/a")
         write(process, "/b", synced=True)
 
     def check(process: Process, known: Known) -> None:
@@ -305,9 +311,7 @@ def test_a_barrier_that_two_crashes_of_a_recovery_need_is_one_cause() -> None:
     """After one of them it may also be due later, and is named where it is due first."""
 
     def announce_twice(process: Process, ack: History) -> None:
-        write(process, "/file", synced=True)
-        sync_root(process)
-        ack("file")
+        keep(process, ack, "/file")
         announce(process, ack)
 
     def check(process: Process, known: Known) -> None:
@@ -326,9 +330,7 @@ def test_a_barrier_that_two_crashes_of_a_recovery_need_is_one_cause() -> None:
 
 def test_two_barriers_are_one_cause_in_either_order() -> None:
     def announce_twice(process: Process, ack: History) -> None:
-        write(process, "/file", synced=True)
-        sync_root(process)
-        ack("file")
+        keep(process, ack, "/file")
         write(process, "/note.tmp", synced=True)
         process.rename("/note.tmp", "/note")
         sync_root(process)

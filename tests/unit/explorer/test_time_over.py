@@ -9,7 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from oracles.history import History, Known
-from powercut.explorer.diagnosis import NoGap, diagnose
+from powercut.explorer.cause import NoGap
+from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.explore import judged
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import RecordedWorkload, record

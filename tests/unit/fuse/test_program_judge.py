@@ -9,7 +9,8 @@ import pytest
 
 from oracles.history import Known
 from oracles.violation import CheckFailed
-from powercut.explorer.diagnosis import NoGap, diagnose
+from powercut.explorer.cause import NoGap
+from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.repair import OutOfTime
 from powercut.explorer.ticker import Stopped
 from powercut.fuse import program_judge
