@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple, TypeVar, cast
@@ -126,7 +125,9 @@ def error_about(message: Message, reason: str, now: str) -> Message:
 
 def check_payload(payload: Json) -> None:
     """Raise ``NotPlainJson`` or ``PayloadTooLarge`` if no message can carry ``payload``."""
-    _checked(payload)
+    size_bytes = len(canonical(payload, DEEPEST - _LEVELS_ABOVE))
+    if size_bytes > MOST_PAYLOAD_BYTES:
+        raise PayloadTooLarge(size_bytes, MOST_PAYLOAD_BYTES)
 
 
 def kept_payload(payload: T) -> T:
@@ -134,23 +135,21 @@ def kept_payload(payload: T) -> T:
 
     Raises as ``check_payload``.
     """
-    return _copy(payload, _checked(cast("Json", payload)))
+    check_payload(cast("Json", payload))
+    return detached(payload)
 
 
 def detached(value: T) -> T:
-    """Return a copy of plain data for foreign code, which may change it."""
-    return _copy(value, canonical_of_plain(cast("Json", value)))
+    """Return a copy of plain data, with sorted keys, for foreign code, which may change it."""
+    return cast("T", _copy(cast("Json", value)))
 
 
-def _checked(payload: Json) -> bytes:
-    encoded = canonical(payload, DEEPEST - _LEVELS_ABOVE)
-    if len(encoded) > MOST_PAYLOAD_BYTES:
-        raise PayloadTooLarge(len(encoded), MOST_PAYLOAD_BYTES)
-    return encoded
-
-
-def _copy(value: T, encoded: bytes) -> T:
-    return cast("T", json.loads(encoded)) if isinstance(value, list | dict) else value
+def _copy(value: Json) -> Json:
+    if type(value) is dict:
+        return {key: _copy(value[key]) for key in sorted(value)}
+    if type(value) is list:
+        return [_copy(item) for item in value]
+    return value
 
 
 class Prompt(NamedTuple):
