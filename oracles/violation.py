@@ -78,7 +78,7 @@ class Phantom(Violation):
 
 
 class SilentEmpty(Violation):
-    """All data is lost, and the system opens as if it had never held any."""
+    """An acknowledged file or value is empty or missing, and the system reports no damage."""
 
 
 class UnreadableAfterCrash(Violation):

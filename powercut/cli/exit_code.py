@@ -13,6 +13,6 @@ class ExitCode(IntEnum):
     USAGE = 2
     DIVERGED = 3
     GOAL_MISSED = 4
-    HARNESS_FAILED = 70
+    INTERNAL_ERROR = 70
     INTERRUPTED = 130
     NO_READER = 141

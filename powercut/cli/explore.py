@@ -45,7 +45,7 @@ from sim.errors import HarnessError
 _STATES: Final = Limits().states_per_point
 
 
-class Outcome(StrEnum):
+class TotalVerdict(StrEnum):
     """The verdict on all workloads together."""
 
     CLEAN = "clean"
@@ -54,9 +54,9 @@ class Outcome(StrEnum):
 
 
 _EXIT_CODES: Final = {
-    Outcome.CLEAN: ExitCode.CLEAN,
-    Outcome.VIOLATION: ExitCode.VIOLATION,
-    Outcome.STOPPED: ExitCode.GOAL_MISSED,
+    TotalVerdict.CLEAN: ExitCode.CLEAN,
+    TotalVerdict.VIOLATION: ExitCode.VIOLATION,
+    TotalVerdict.STOPPED: ExitCode.GOAL_MISSED,
 }
 
 
@@ -149,8 +149,8 @@ class Given(TypedDict):
     "processes",
     type=click.IntRange(1),
     metavar="N",
-    help="Processes that run the check.  [default: one for each core if the workload takes ack "
-    "alone, else 1]",
+    help="Processes that run the check.  [default: one for each core; 1 while states are built, if "
+    "the workload takes process]",
 )
 @click.option("--all", "show_all", is_flag=True, help="Print every failure of every finding.")
 @click.option(
@@ -187,12 +187,12 @@ def command(**given: Unpack[Given]) -> None:
         if interrupted := explored[each.tag].interrupted:
             break
     verdicts = {tag: found.diagnosis.explorations for tag, found in explored.items()}
-    outcome = _outcome([found.diagnosis for found in explored.values()])
+    verdict = _verdict([found.diagnosis for found in explored.values()])
     if json_out is not None:
         write_json(
             json_out,
             {
-                "verdict": outcome.value,
+                "verdict": verdict.value,
                 "models": plain_models(verdicts.values()),
                 "targets": {tag: plain_models([found]) for tag, found in verdicts.items()},
                 "findings": {
@@ -201,17 +201,17 @@ def command(**given: Unpack[Given]) -> None:
                 },
             },
         )
-    code = ExitCode.INTERRUPTED if interrupted else _EXIT_CODES[outcome]
+    code = ExitCode.INTERRUPTED if interrupted else _EXIT_CODES[verdict]
     click.get_current_context().exit(code)
 
 
-def _outcome(diagnoses: Sequence[Diagnosis]) -> Outcome:
+def _verdict(diagnoses: Sequence[Diagnosis]) -> TotalVerdict:
     """Return the verdict; explorations that were stopped before a failure prove nothing."""
     if any(found.unsafe_models for found in diagnoses):
-        return Outcome.VIOLATION
+        return TotalVerdict.VIOLATION
     if any(found.unfinished_models for found in diagnoses):
-        return Outcome.STOPPED
-    return Outcome.CLEAN
+        return TotalVerdict.STOPPED
+    return TotalVerdict.CLEAN
 
 
 def _workloads(

@@ -89,7 +89,7 @@ class Commands(click.Group):
                 "and the output of `powercut doctor`",
                 err=True,
             )
-            ctx.exit(ExitCode.HARNESS_FAILED)
+            ctx.exit(ExitCode.INTERNAL_ERROR)
 
 
 def _check_current_directory() -> None:

@@ -53,7 +53,7 @@ def command(tags: tuple[str, ...], seconds: float, seed: int, json_out: str | No
 
     MUTANT is a tag of [tool.powercut.mutants] or module:object: a correct system with one
     known bug planted. Without one, all registered mutants are searched. A bug that is not
-    found, or only by an unrelated failure, is a blind spot of the harness: then the exit
+    found, or only by an unrelated failure, is a blind spot of its target: then the exit
     code is 4. Of a bug that no campaign can reach, the tests that it names must fail.
     """
     with asked_by_user():

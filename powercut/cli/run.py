@@ -35,7 +35,7 @@ from powercut.fuzz.profiles import PROFILES, Profile
 from powercut.fuzz.reduction import SECONDS
 from powercut.fuzz.reproducer import FAILURES
 from powercut.registry import Registry
-from powercut.report.campaign import CampaignReport, Goal, Outcome
+from powercut.report.campaign import CampaignReport, CampaignVerdict, Goal
 from powercut.report.closing_table import print_closing
 from sim.disk.crash.persistence import MODELS, POSIX, PersistenceModel, model_named
 from sim.errors import HarnessError
@@ -44,11 +44,11 @@ from sim.loop.sandbox import SANDBOX
 _SECONDS: Final = 60
 _LONG: Final = ("nightly", "torture")
 _EXIT_CODES: Final = {
-    Outcome.CLEAN: ExitCode.CLEAN,
-    Outcome.VIOLATION: ExitCode.VIOLATION,
-    Outcome.GOAL_MISSED: ExitCode.GOAL_MISSED,
-    Outcome.INTERRUPTED: ExitCode.INTERRUPTED,
-    Outcome.INCOMPLETE: ExitCode.HARNESS_FAILED,
+    CampaignVerdict.CLEAN: ExitCode.CLEAN,
+    CampaignVerdict.VIOLATION: ExitCode.VIOLATION,
+    CampaignVerdict.GOAL_MISSED: ExitCode.GOAL_MISSED,
+    CampaignVerdict.INTERRUPTED: ExitCode.INTERRUPTED,
+    CampaignVerdict.INCOMPLETE: ExitCode.INTERNAL_ERROR,
 }
 
 
@@ -172,7 +172,7 @@ def command(**given: Unpack[Given]) -> None:
         mistake = str(failure) if isinstance(failure, WorkerDied) else mistake_of(failure)
         text = f"Error: {mistake}" if mistake else "".join(format_exception(failure))
         click.echo(text, err=True)
-    code = _EXIT_CODES[report.outcome]
+    code = _EXIT_CODES[report.verdict]
     if json_out is not None:
         _write_json(json_out, report, code)
     if code is ExitCode.CLEAN:

@@ -1,4 +1,4 @@
-"""Repairs: the smallest set of missing barriers with which a workload survives every crash.
+"""Repairs: missing barriers of a workload, and the failures that remain with them inserted.
 
 Each barrier is inserted into the journal, which is then explored again: a repair is checked,
 not guessed.

@@ -22,7 +22,7 @@ _MEMORY: Final = "/dev/shm"
 _MOST_OUTPUT: Final = 4096
 
 
-class Outcome(NamedTuple):
+class CommandEnd(NamedTuple):
     """The end of one check: its exit status (None: it ran out of time), and its last line."""
 
     exit_status: int | None
@@ -60,7 +60,7 @@ class CheckPlace:
 
     def run(
         self, command: str, image: Image, acknowledged: Sequence[str], timeout_s: float
-    ) -> Outcome:
+    ) -> CommandEnd:
         """Run a check in a fresh directory with the content of ``image``."""
         self._open()
         try:
@@ -99,7 +99,7 @@ class CheckRunner:
 
     def run(
         self, command: str, directory: str, acknowledged: Sequence[str], timeout_s: float
-    ) -> Outcome:
+    ) -> CommandEnd:
         """Run a shell command; ``POWERCUT_ACKS`` names a file with the acknowledged lines."""
         variables = acknowledged_in(self._folder, acknowledged)
         self._others = adopt_orphans()
@@ -127,7 +127,7 @@ class CheckRunner:
             lines = os.fsdecode(output.read()).strip().splitlines()
         if status is not None and status < 0:
             status = 128 - status
-        return Outcome(status, lines[-1] if lines else "")
+        return CommandEnd(status, lines[-1] if lines else "")
 
     def end_process(self) -> None:
         """End the check and this process; a check that is being started ends soon after.

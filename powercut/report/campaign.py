@@ -14,7 +14,7 @@ from powercut.fuzz.tally import Reached, Tally
 from powercut.report.cause import by_cause, cause_of
 
 
-class Outcome(StrEnum):
+class CampaignVerdict(StrEnum):
     """The verdict on a campaign."""
 
     CLEAN = "clean"
@@ -47,17 +47,17 @@ class CampaignReport:
     failure: Exception | None = None
 
     @property
-    def outcome(self) -> Outcome:
+    def verdict(self) -> CampaignVerdict:
         """The verdict; an interrupted campaign has no other one."""
         if self.interrupted:
-            return Outcome.INTERRUPTED
+            return CampaignVerdict.INTERRUPTED
         if any(score.failed for score in self.scores):
-            return Outcome.VIOLATION
+            return CampaignVerdict.VIOLATION
         if self.failure is not None:
-            return Outcome.INCOMPLETE
+            return CampaignVerdict.INCOMPLETE
         if any(missed(score, self.goal) for score in self.scores):
-            return Outcome.GOAL_MISSED
-        return Outcome.CLEAN
+            return CampaignVerdict.GOAL_MISSED
+        return CampaignVerdict.CLEAN
 
     def total(self) -> Tally:
         """Return the counts of all targets together."""
@@ -71,7 +71,7 @@ class CampaignReport:
         total = self.total()
         marks = dict.fromkeys(mark for score in self.scores for mark in score.target.marks)
         return {
-            "verdict": self.outcome.value,
+            "verdict": self.verdict.value,
             "model": self.plan.model.name,
             "seed": self.plan.seed,
             **_counts(self.scores),

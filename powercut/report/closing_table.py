@@ -13,7 +13,7 @@ from powercut.fuzz.campaign.campaign import Score
 from powercut.fuzz.tally import Tally
 from powercut.report.campaign import (
     CampaignReport,
-    Outcome,
+    CampaignVerdict,
     missed,
     never,
     pairs_of,
@@ -29,11 +29,11 @@ _WIDE = 100
 """Columns of a console with room for gaps between columns and commas in numbers."""
 
 _VERDICTS = {
-    Outcome.CLEAN: "clean: no violation was found",
-    Outcome.VIOLATION: "a violation was found",
-    Outcome.GOAL_MISSED: "no violation was found, but required marks were not reached",
-    Outcome.INTERRUPTED: "interrupted: these are the results so far",
-    Outcome.INCOMPLETE: "powercut itself failed: these are the results so far",
+    CampaignVerdict.CLEAN: "clean: no violation was found",
+    CampaignVerdict.VIOLATION: "a violation was found",
+    CampaignVerdict.GOAL_MISSED: "no violation was found, but required marks were not reached",
+    CampaignVerdict.INTERRUPTED: "interrupted: these are the results so far",
+    CampaignVerdict.INCOMPLETE: "powercut itself failed: these are the results so far",
 }
 
 
@@ -113,5 +113,5 @@ def _lines(report: CampaignReport, seconds: float) -> Iterator[str]:
             yield f"{heading}  {log.target}: {log.broken}  powercut replay {finding.path}"
     plan = report.plan
     yield (
-        f"{_VERDICTS[report.outcome]}  (model {plan.model.name}, seed {plan.seed}, {seconds:.0f} s)"
+        f"{_VERDICTS[report.verdict]}  (model {plan.model.name}, seed {plan.seed}, {seconds:.0f} s)"
     )

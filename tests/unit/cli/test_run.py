@@ -19,7 +19,7 @@ from powercut.cli.exit_code import ExitCode
 from powercut.fuzz.campaign.campaign import Failing, Plan, Score, batches, run_batch
 from powercut.fuzz.reproducer import FAILURES
 from powercut.fuzz.run_log import FailureKind
-from powercut.report.campaign import CampaignReport, Goal, Outcome
+from powercut.report.campaign import CampaignReport, CampaignVerdict, Goal
 from sim.disk.crash.persistence import POSIX
 from tests.unit.cli.command_line import CARELESS, json_of, powercut, write_project
 from tests.unit.fuzz.project import PROJECT
@@ -253,20 +253,20 @@ def test_nightly_campaign_that_misses_a_mark_says_so_with_its_exit_code() -> Non
 
 
 @pytest.mark.parametrize(
-    ("goal", "rare", "outcome"),
+    ("goal", "rare", "verdict"),
     [
-        (Goal.NONE, (), Outcome.CLEAN),
-        (Goal.USUAL, (TORN,), Outcome.CLEAN),
-        (Goal.USUAL, (KILLED,), Outcome.GOAL_MISSED),
-        (Goal.ALL, (TORN,), Outcome.GOAL_MISSED),
+        (Goal.NONE, (), CampaignVerdict.CLEAN),
+        (Goal.USUAL, (TORN,), CampaignVerdict.CLEAN),
+        (Goal.USUAL, (KILLED,), CampaignVerdict.GOAL_MISSED),
+        (Goal.ALL, (TORN,), CampaignVerdict.GOAL_MISSED),
     ],
 )
 def test_only_a_long_campaign_must_reach_what_is_rare(
-    goal: Goal, rare: tuple[str, ...], outcome: Outcome
+    goal: Goal, rare: tuple[str, ...], verdict: CampaignVerdict
 ) -> None:
     target = replace(PROJECT.target("saved-file"), marks=(TORN,), rare=rare)
     plan = Plan((target,), POSIX, 0, 30)
-    assert CampaignReport(plan, [Score(target)], [], goal=goal).outcome is outcome
+    assert CampaignReport(plan, [Score(target)], [], goal=goal).verdict is verdict
 
 
 def test_mark_that_a_model_rules_out_is_not_asked_for() -> None:
@@ -294,7 +294,7 @@ def test_failure_of_the_harness_asks_to_be_reported(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr("powercut.cli.run.scores", broken)
     result = powercut("run")
-    assert result.exit_code == ExitCode.HARNESS_FAILED
+    assert result.exit_code == ExitCode.INTERNAL_ERROR
     assert "a wheel came off" in result.stderr
     assert "please report" in result.stderr
 

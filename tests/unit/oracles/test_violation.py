@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from oracles import violation
 from oracles.violation import LostAck, Violation, shown
+from tests.meta.page_tables import quoted, table_rows
+from tests.meta.source_tree import ROOT
 
 
 def test_a_violation_prints_its_statement_and_its_evidence() -> None:
@@ -29,3 +32,14 @@ def test_every_property_is_a_class_of_its_own_with_its_meaning_written_down(
 def test_a_byte_that_is_not_utf_8_is_shown_as_a_byte() -> None:
     assert shown(b"line \xff".decode("utf-8", "surrogateescape")) == r"'line \xff'"
     assert shown(r"line \udcff") == r"'line \\udcff'"
+
+
+def test_the_glossary_lists_the_violations() -> None:
+    page = (ROOT / "docs" / "glossary.md").read_text("utf-8")
+    shown = {quoted(name)[0]: meaning for name, meaning in table_rows(page, "violation")}
+    classes = [each for each in vars(violation).values() if isinstance(each, type)]
+    assert shown == {
+        each.__name__: str(each.__doc__).partition("\n")[0]
+        for each in classes
+        if issubclass(each, Violation) and each is not Violation
+    }
