@@ -155,7 +155,7 @@ class RealFileSystem:
         try:
             mode = self._calls.stat(self._path(path)).st_mode
         except FileNotFoundError:
-            return None
+            return self._kind_of_nothing(path)
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
@@ -163,6 +163,14 @@ class RealFileSystem:
         if stat.S_ISREG(mode):
             return FileKind.FILE
         return FileKind.DIRECTORY if stat.S_ISDIR(mode) else FileKind.OTHER
+
+    def _kind_of_nothing(self, path: str) -> FileKind | None:
+        """Return the kind of a path that leads to no file: a link to nothing, or no name."""
+        try:
+            self._calls.lstat(self._path(path))
+        except FileNotFoundError:
+            return None
+        return FileKind.OTHER
 
     def sync_dir(self, path: str) -> None:
         calls = self._calls

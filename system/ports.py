@@ -147,7 +147,10 @@ class FileSystem(Protocol):
         ...
 
     def kind(self, path: str) -> FileKind | None:
-        """Return the kind of the file at ``path``, or None if there is none."""
+        """Return the kind of the file at ``path``, or None if there is none.
+
+        A link that leads to no file is of the kind ``OTHER``.
+        """
         ...
 
     def sync_dir(self, path: str) -> None:

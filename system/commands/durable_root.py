@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -12,17 +12,25 @@ from system.durable.open_state import open_state, state_in_memory
 from system.durable.state import STATE, StateDatabase, Transaction
 from system.durable.stores import Stores
 from system.durable.trigger import SessionStatus
+from system.errors import StorageError
 from system.host import database_in_memory
 from system.ports import Host
 from system.root import root_id_of, take_lock
+from system.sessions.session import SessionState
+from system.sessions.session_store import SessionStore
 
 
 class UnreadSessions:
     """The sessions of a root whose logs are not read; implements ``Sessions``."""
 
+    def __init__(self, host: Host) -> None:
+        self._records = SessionStore(host)
+
     def status(self, session_id: str) -> SessionStatus:
-        """Return that the session was not read."""
-        del session_id
+        """Return that the session has ended if its record says so, else that it is unknown."""
+        with suppress(OSError, StorageError):
+            if self._records.load(session_id).state is SessionState.TERMINATED:
+                return SessionStatus.ENDED
         return SessionStatus.UNKNOWN
 
     def has_message(self, session_id: str | None, message_id: str) -> bool:
@@ -58,7 +66,7 @@ def durable_root(root: str) -> Iterator[DurableRoot]:
             open_state(host, root_id) if is_made else state_in_memory(host, database_in_memory())
         )
         try:
-            yield DurableRoot(host, state, Stores(host, 0, UnreadSessions()))
+            yield DurableRoot(host, state, Stores(host, 0, UnreadSessions(host)))
         finally:
             state.close()
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
+from system.foreign import reason_of
 from system.ports import JsonObject, SideEffectClass
 from system.recording.recorder import ExecutionRecorder
 from system.recording.records.errors import RecorderError
@@ -42,7 +43,7 @@ async def re_execute(
     try:
         response = await handler(record.envelope)
     except Exception as error:
-        failure: JsonObject = {"code": "AGENT_ERROR", "message": str(error)}
+        failure: JsonObject = {"code": "AGENT_ERROR", "message": reason_of(error)}
         _end_attempt(recorder, {"status": "error", "error": failure})
         await recorder.finalize(
             {"status": "error", "payload": None, "metadata": {}, "error": failure}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from system.storage.codec import DEEPEST
+
 
 @dataclass(frozen=True, slots=True)
 class LongText:
@@ -17,8 +19,12 @@ class LongText:
     pieces: Iterable[str]
 
 
-def has_long_text(value: object) -> bool:
-    """Return whether a value is a ``LongText`` or has one among its members, at any depth."""
+def has_long_text(value: object, levels: int = DEEPEST) -> bool:
+    """Return whether a value, or a member in the first ``levels`` levels, is a ``LongText``."""
     if isinstance(value, LongText):
         return True
-    return type(value) is dict and any(map(has_long_text, value.values()))
+    return (
+        type(value) is dict
+        and levels > 0
+        and any(has_long_text(each, levels - 1) for each in value.values())
+    )

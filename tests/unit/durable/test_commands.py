@@ -19,9 +19,11 @@ from system.durable.schedule import ScheduleSpec
 from system.durable.seconds import LATEST
 from system.durable.state import STATE, Transaction
 from system.durable.stores import Stores
-from system.durable.trigger import TriggerSpec
+from system.durable.trigger import SessionStatus, TriggerSpec
 from system.host import real_host
 from system.root import Root
+from system.sessions.session import SessionRecord, SessionState
+from system.sessions.session_store import SessionStore
 from tests.unit.durable.durable_bench import KnownSessions
 from tests.unit.durable.test_activity_store import DUMB
 
@@ -34,13 +36,14 @@ class RealRoot:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.host = real_host(str(path))
+        self.sessions = KnownSessions()
         Root.open(self.host.files, self.host.ids).close()
         open_state(self.host, None).close()
 
     def do(self, work: Callable[[Stores, Transaction], T]) -> T:
         """Open the database, do some work, and close it."""
         state = open_state(self.host, None)
-        stores = Stores(self.host, 1, KnownSessions())
+        stores = Stores(self.host, 1, self.sessions)
         try:
             return state.transact(lambda transaction: work(stores, transaction))
         finally:
@@ -60,8 +63,8 @@ def root(tmp_path: Path) -> RealRoot:
     return RealRoot(tmp_path)
 
 
-def emit(root: RealRoot, trigger_id: str, fire_at: float = 1e9) -> None:
-    spec = TriggerSpec("IMMEDIATE", {"a": 1}, "greet", "s", fire_at)
+def emit(root: RealRoot, trigger_id: str, fire_at: float = 1e9, session_id: str = "s") -> None:
+    spec = TriggerSpec("IMMEDIATE", {"a": 1}, "greet", session_id, fire_at)
     root.do(lambda stores, transaction: stores.emitter.emit(transaction, spec, trigger_id))
 
 
@@ -116,6 +119,18 @@ def test_a_stopped_trigger_is_retried_or_discarded(root: RealRoot) -> None:
     assert [line[2] for line in root.lines("triggers", "list", "--all")] == ["PENDING", "DONE"]
     again = root.run("triggers", "resolve", "two", "--retry")
     assert (again.exit_code, "is DONE, so there is nothing to decide" in again.stderr) == (2, True)
+
+
+def test_a_trigger_whose_session_has_ended_is_not_retried(root: RealRoot) -> None:
+    for session_id, state in (("a" * 32, SessionState.TERMINATED), ("b" * 32, SessionState.ACTIVE)):
+        SessionStore(root.host).add(SessionRecord(session_id, "scripted", "m", state))
+        root.sessions.states[session_id] = SessionStatus.LIVING
+        emit(root, session_id[:1], session_id=session_id)
+        stop(root, session_id[:1])
+    refused = root.run("triggers", "resolve", "a", "--retry")
+    assert (refused.exit_code, "it is ended" in refused.stderr) == (2, True)
+    assert root.run("triggers", "resolve", "b", "--retry").exit_code == 0
+    assert [line[:3] for line in root.lines("triggers", "dead")] == [["a", "IMMEDIATE", "FAILED"]]
 
 
 def intend(root: RealRoot, key: str, outcome: Any) -> None:

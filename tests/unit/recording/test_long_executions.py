@@ -8,7 +8,7 @@ import tracemalloc
 from collections.abc import Callable
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -118,9 +118,14 @@ def test_long_text_that_is_not_plain_is_refused(bench: Bench) -> None:
     async def work() -> None:
         await bench.open()
         recorder, execution_id = bench.started(3)
-        for odd in (LongText(("a", "\ud800")), {"a": {1: LongText(("a",))}}):
+        pieces: tuple[Any, ...] = (("a", "\ud800"), (1234,), (None, True), ("a", b"x"))
+        for odd in (*map(LongText, pieces), {"a": {1: LongText(("a",))}}):
             with pytest.raises(NotPlainJson):
                 recorder.record_event(EventType.AGENT_ATTEMPT_END, {"text": odd})
+        cyclic: dict[str, object] = {}
+        cyclic["itself"] = cyclic
+        with pytest.raises(NotPlainJson, match="nested deeper"):
+            recorder.record_event(EventType.AGENT_ATTEMPT_END, cyclic)
         deep: dict[str, object] = {"text": LongText(("a",))}
         for _ in range(120):
             deep = {"deep": deep}

@@ -290,14 +290,14 @@ def test_an_exception_of_the_handler_is_recorded_and_raised() -> None:
     record = with_side_effects(finished(), SideEffectClass.READ_ONLY)
 
     async def handler(_: JsonObject) -> JsonObject:
-        raise KeyError("lost")
+        raise ValueError("lost \udcff")
 
-    with pytest.raises(KeyError):
+    with pytest.raises(ValueError, match="lost"):
         run(re_execute(record, handler, recorder))
     (execution_id,) = store.list_all()
     response = store.load(execution_id).final_response
     assert response is not None
-    assert response["error"] == {"code": "AGENT_ERROR", "message": "'lost'"}
+    assert response["error"] == {"code": "AGENT_ERROR", "message": r"lost \udcff"}
     assert store.load(execution_id).header.replayable_reason != Reason.EXECUTION_INCOMPLETE
 
 
