@@ -14,8 +14,9 @@ crash point had (``Unsynced.allows_more``).
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, islice
+from operator import or_
 from typing import Final, NamedTuple
 
 from faults.crash_counter import page_prefixes
@@ -55,6 +56,9 @@ FEW_PIECES: Final = 48
 
 THIN_STEPS: Final = 4
 """Prefixes, and losses of one part, of a crash point for which no work is left."""
+
+GLANCE_STEPS: Final = 8
+"""The same for each crash point of a thin exploration."""
 
 MOST_SECTORS: Final = 4096
 """Unsynced sectors above which each write is lost as a whole or not at all."""
@@ -102,7 +106,8 @@ class Journals:
     ``is_new`` decides, by the key of an image and the number of crashes that led to it,
     whether the image is worth building. ``built`` counts states, wanted or not. ``exhaustive``
     becomes false when a crash point has more states than ``limits`` allow, or than are left for
-    it of ``checks``, the checks for the journal of the workload; the caller spends them.
+    it of ``checks``, the checks for the journal of the workload; the caller spends them. If it
+    ``is_thin``, each crash point has a few states.
     """
 
     def __init__(
@@ -111,9 +116,12 @@ class Journals:
         limits: Limits,
         is_new: Callable[[Key, int], bool],
         checks: EvenShare | None = None,
+        *,
+        is_thin: bool = False,
     ) -> None:
         self.built = 0
-        self.exhaustive = True
+        self.exhaustive = not is_thin
+        self._is_thin = is_thin
         self._history = history
         self._limits = limits
         self._is_new = is_new
@@ -216,11 +224,14 @@ class Journals:
         point.share.spend(space.steps + len(space.micros))
 
     def _states(self, space: StateSpace, since: int, point: _Point) -> Iterator[State]:
+        if self._is_thin:
+            yield from _thinned(space, space.calls, GLANCE_STEPS)
+            return
         left = max(self._states_left(point), FEWEST_STATES)
         # The other half is for the representative states if these are not all.
         limit, count = min(self._limits.states_per_point, left // 2), len(space.micros)
         if count > FEW_PIECES and not point.share.is_left(point.number):
-            yield from _thinned(space)
+            yield from _thinned(space, space.parts, THIN_STEPS)
             return
         yield from islice(space.all(since, BRANCHES_PER_STATE * (limit + count)), limit)
         if space.complete:
@@ -264,12 +275,16 @@ class Journals:
         return image, (cache.key, beneath)
 
 
-def _thinned(space: StateSpace) -> Iterator[State]:
-    """Yield some states: prefixes from everything to nothing, and losses of one part."""
-    parts = len(space.parts)
-    everything = (1 << parts) - 1
-    steps = [parts * step // THIN_STEPS for step in range(THIN_STEPS + 1)]
-    prefixes = [(1 << count) - 1 for count in reversed(steps)]
-    losses = [everything & ~(1 << count) for count in steps[:-1]]
-    for survivors in space.sampled(iter(prefixes + losses)):
-        yield space.state_of(survivors)
+def _thinned(space: StateSpace, parts: Sequence[int], count: int) -> Iterator[State]:
+    """Yield some states, spread evenly over the parts, which are sets of pieces.
+
+    ``count`` and one lose everything behind a part, from nothing to all; as many as ``count`` lose
+    one part, the last one first.
+    """
+    prefixes = [0, *accumulate(parts, or_)]
+    steps = [len(parts) * step // count for step in range(count + 1)]
+    kept = [prefixes[step] for step in reversed(steps)]
+    if parts:
+        kept += [prefixes[-1] & ~parts[-1 - step] for step in steps[:-1]]
+    for pieces in kept:
+        yield space.state_of(space.largest_within(pieces))

@@ -54,6 +54,9 @@ the check is interposed."""
 MOST_CHECKS: Final = 2048
 """Images that are checked for one verdict of ``Engine.AUTO`` then; the others are left out."""
 
+MOST_GLANCES: Final = 512
+"""Images that are checked before the lazy engine is tried, a few of each crash point."""
+
 _MOST_ENDINGS: Final = 512
 """Recovered images that are kept: equal images of another history follow soon."""
 
@@ -116,6 +119,9 @@ class Judge:
             return found
         if not is_slow:
             return self._lazily(workload, model) or found
+        glanced = self._built(workload, model, None, MOST_GLANCES, is_thin=True)
+        if glanced.stopped or not glanced.safe:
+            return glanced
         # Further barriers, which the diagnosis inserts, rarely let it succeed then.
         lazily = None if model.name in self._gave_up else self._lazily(workload, model)
         if lazily is None:
@@ -128,14 +134,17 @@ class Judge:
         model: PersistenceModel,
         few: int | None = None,
         most: int | None = None,
+        *,
+        is_thin: bool = False,
     ) -> Exploration:
         """Return the verdict of built images.
 
         If ``few`` is given, a crash point has as many at most, and the exploration ends at the
         first one that has more, unless an image has failed by then. ``most`` is the approximate
-        number of images that are checked, spread evenly over the workload.
+        number of images that are checked, spread evenly over the workload. If it ``is_thin``, a
+        crash point has only those that lose everything behind a call, or one call.
         """
-        return _Explorer(self, workload, model, few, most).run()
+        return _Explorer(self, workload, model, few, most, is_thin=is_thin).run()
 
     def _lazily(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration | None:
         """Return the verdict of the lazy engine, None if it has none."""
@@ -232,6 +241,8 @@ class _Explorer:
         model: PersistenceModel,
         few: int | None,
         most: int | None,
+        *,
+        is_thin: bool,
     ) -> None:
         limits = judge.limits
         if few is not None:
@@ -242,7 +253,9 @@ class _Explorer:
         self._nested = limits.nested
         self._ends_at_sample = few is not None
         self._checks = None if most is None else EvenShare(most, len(workload.journal))
-        self._journals = Journals(workload.history, limits, self._is_new, self._checks)
+        self._journals = Journals(
+            workload.history, limits, self._is_new, self._checks, is_thin=is_thin
+        )
         self._visited_depth: dict[Key, int] = {}
         # The place of each failed image among the failures.
         self._failed: dict[Key, int] = {}

@@ -19,8 +19,9 @@ class Engine(StrEnum):
     as ``BRUTE``."""
     AUTO = "auto"
     """As ``BRUTE``; as ``LAZY`` where that would be a sample without a failure. If the workload or
-    the check is interposed, ``LAZY`` is tried when a crash point has more than 256 states, and
-    about 2,048 states of a model are checked at most, spread evenly over the workload."""
+    the check is interposed, ``LAZY`` is tried when a crash point has more than 256 states and a
+    few states of each crash point have passed, and about 2,048 states of a model are checked at
+    most, spread evenly over the workload."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,6 +169,7 @@ class Walk:
         for box in boxes:
             try:
                 for answer, part in self.split(box, question):
+                    self._budget.tick()
                     found.setdefault(answer, []).append(part)
                     if len(found) > most:
                         raise GaveUp("too many answers")

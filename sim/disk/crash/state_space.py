@@ -315,13 +315,13 @@ class StateSpace:
         whole = (1 << len(self.micros)) - 1
         prefixes = [0, *accumulate(parts, or_)]
         for prefix in reversed(prefixes):
-            yield self._closed(prefix)
+            yield self.largest_within(prefix)
         for part in parts:
-            yield self._closed(whole & ~part)
-            yield self._closed(self._with_predecessors(part))
+            yield self.largest_within(whole & ~part)
+            yield self.largest_within(self._with_predecessors(part))
             yield from self._torn_ends(part.bit_length() - 1)
         for first, second in combinations(parts, 2):
-            yield self._closed(whole & ~first & ~second)
+            yield self.largest_within(whole & ~first & ~second)
 
     @cached_property
     def parts(self) -> Sequence[int]:
@@ -332,6 +332,11 @@ class StateSpace:
         """
         if len(self.micros) <= MOST_SINGLE_PIECES:
             return [1 << index for index in range(len(self.micros))]
+        return self.calls
+
+    @cached_property
+    def calls(self) -> Sequence[int]:
+        """The sets of pieces that belong to one call."""
         calls: dict[int, int] = {}
         for index, micro in enumerate(self.micros):
             calls[micro.operation] = calls.get(micro.operation, 0) | 1 << index
@@ -347,9 +352,10 @@ class StateSpace:
         """Yield for each mask of ``parts`` the largest legal survivor set within it."""
         for mask in masks:
             chosen = (part for number, part in enumerate(self.parts) if mask >> number & 1)
-            yield self._closed(reduce(or_, chosen, 0))
+            yield self.largest_within(reduce(or_, chosen, 0))
 
-    def _closed(self, wanted: int) -> SurvivorSet:
+    def largest_within(self, wanted: int) -> SurvivorSet:
+        """Return the largest legal survivor set within a set of pieces."""
         self.steps += len(self.micros) // _PIECES_PER_STEP
         return SurvivorSet.of_mask(closed(self.ordering, wanted), len(self.micros))
 
