@@ -8,12 +8,14 @@ a test fails that has an exploration among its variables.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
+    from types import TracebackType
 
     from powercut.explorer.verdicts import Exploration
     from sim.disk.calls.process import Process
@@ -74,9 +76,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
-    call: pytest.CallInfo[None],
+    item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the findings of the explorations among the variables of a failed test."""
+    """Add the findings of the explorations among the variables of a failed test.
+
+    A mistake in the use of powercut is shown at the call of the test, without the engine's code
+    (``--full-trace`` shows it).
+    """
+    if call.excinfo is not None and VERDICTS in sys.modules and not item.config.option.fulltrace:
+        _hide_engine(call.excinfo)
     report = yield
     if report.failed and call.excinfo is not None and VERDICTS in sys.modules:
         for explorations in _unsafe(call.excinfo):
@@ -117,6 +125,24 @@ def powercut_explore(powercut_model: PersistenceModel) -> Callable[..., Explorat
         return explore(*arguments, **{"model": powercut_model, **options})
 
     return powercut_explore
+
+
+def _hide_engine(failed: pytest.ExceptionInfo[BaseException]) -> None:
+    """End the traceback of a ``HarnessError`` at its last frame outside of the engine."""
+    from sim import errors
+
+    if not failed.errisinstance(errors.HarnessError):
+        return
+    homes = [Path(file).parent for file in (__file__, str(errors.__file__))]
+    entry: TracebackType | None = failed.tb
+    last = entry
+    while entry is not None:
+        path = Path(entry.tb_frame.f_code.co_filename)
+        if not any(path.is_relative_to(home) for home in homes):
+            last = entry
+        entry = entry.tb_next
+    assert last is not None
+    last.tb_next = None
 
 
 def _unsafe(failed: pytest.ExceptionInfo[BaseException]) -> Iterator[Mapping[str, Exploration]]:

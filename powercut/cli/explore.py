@@ -14,7 +14,7 @@ from rich.console import Console
 from powercut.cli.completion import complete_from, complete_tags
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.finding_keeper import FindingKeeper
-from powercut.cli.output import console_beside, json_option, write_json
+from powercut.cli.output import console_beside, json_option, print_lines, write_json
 from powercut.cli.pace import Pace
 from powercut.cli.usage import TimeRange, UsageMistake, asked_by_user, mistake_of, must_take_json
 from powercut.explorer.cause import Diagnosis
@@ -279,10 +279,8 @@ def _explore(
             lines += failure_lines(cause)
         elif number > MOST_FINDINGS:
             lines = [short_line(cause)]
-        for line in lines:
-            console.print(line, soft_wrap=True)
-    for line in (*check_lines(diagnosis), *repair_lines(diagnosis)):
-        console.print(line, soft_wrap=True)
+        print_lines(console, lines)
+    print_lines(console, [*check_lines(diagnosis), *repair_lines(diagnosis)])
     console.print(verdict_line(diagnosis))
     console.print()
     if mistake is not None:

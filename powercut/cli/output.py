@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
@@ -91,6 +91,13 @@ def write_json(out: str, members: Mapping[str, Json]) -> None:
         write_durably(Path(out), f"{text}\n".encode("ascii"))
     except OSError as refused:
         raise UsageMistake(f"cannot write --json {out}: {refused.strerror}") from None
+
+
+def print_lines(console: Console, lines: Iterable[str]) -> None:
+    """Print texts, which may have several lines, with all other control characters escaped."""
+    for text in lines:
+        for line in text.split("\n"):
+            console.print(one_line(line), soft_wrap=True)
 
 
 def one_line(text: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from powercut.cli.exit_code import ExitCode
+from powercut.cli.output import print_lines
 from powercut.cli.usage import UsageMistake, asked_by_user
 from powercut.explorer.crash_state import ChangedRecovery, image_after
 from powercut.explorer.diagnosis import diagnose
@@ -36,8 +37,7 @@ def replay_failure(console: Console, file: Path, workload: str | None) -> ExitCo
         model_named(kept.model)
         entry = _workload(kept, file, workload)
     try:
-        for line in _recorded_crash(kept, entry):
-            console.print(line, soft_wrap=True)
+        print_lines(console, _recorded_crash(kept, entry))
         again = _explored_again(kept, entry)
     except HarnessError as mistake:
         raise UsageMistake(f"{entry.tag}: {mistake}") from None
@@ -45,8 +45,7 @@ def replay_failure(console: Console, file: Path, workload: str | None) -> ExitCo
         console.print(f"passes now: {entry.tag} was run again: {again}", soft_wrap=True)
         return ExitCode.CLEAN
     console.print(f"fails again: {entry.tag} was run again: {again}", soft_wrap=True)
-    for line in report_lines(diagnose({again.model.name: again})):
-        console.print(line, soft_wrap=True)
+    print_lines(console, report_lines(diagnose({again.model.name: again})))
     return ExitCode.VIOLATION
 
 

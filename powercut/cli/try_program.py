@@ -14,7 +14,7 @@ from rich.console import Console
 from powercut.cli.completion import complete_from
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.interruption import Interruption
-from powercut.cli.output import console_beside, json_option, one_line, write_json
+from powercut.cli.output import console_beside, json_option, print_lines, write_json
 from powercut.cli.pace import Progress
 from powercut.cli.record import OPTIONS_FIRST, print_recording, setup_option, timeout_option
 from powercut.cli.usage import asked_by_user, must_take_json
@@ -204,12 +204,10 @@ def _report(
     console.print(exploration_table(diagnosis))
     for number, cause in enumerate(diagnosis.causes, 1):
         whole = number <= MOST_FINDINGS
-        for line in finding_lines(diagnosis, cause) if whole else (short_line(cause),):
-            console.print(one_line(line), soft_wrap=True)
+        print_lines(console, finding_lines(diagnosis, cause) if whole else [short_line(cause)])
         if whole:
             console.print()
-    for line in repair_lines(diagnosis):
-        console.print(one_line(line), soft_wrap=True)
+    print_lines(console, repair_lines(diagnosis))
     console.print(verdict_line(diagnosis))
 
 

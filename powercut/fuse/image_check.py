@@ -22,7 +22,7 @@ Files = dict[str, bytes]
 """Contents by path, as ``file_content`` or ``link_content`` returns them."""
 
 TIMEOUT_S: Final = 10.0
-_SIZE: Final = Struct("<Q")
+_CONTENT: Final = Struct("<QQ")
 _KEY_BITS: Final = 64
 
 
@@ -91,7 +91,8 @@ class LongContent(bytes):
     __slots__ = ()
 
     def __str__(self) -> str:
-        return f"{_SIZE.unpack_from(self)[0]} bytes"
+        size, key = _CONTENT.unpack(self)
+        return f"{size} bytes, hash {key:016x}"
 
 
 def file_content(size: int, blocks: Mapping[int, bytes]) -> bytes:
@@ -99,7 +100,7 @@ def file_content(size: int, blocks: Mapping[int, bytes]) -> bytes:
     if size <= BLOCK_BYTES:
         return blocks.get(0, b"")[:size].ljust(size, b"\0")
     key = sum(block_key(index, block) for index, block in blocks.items()) % (1 << _KEY_BITS)
-    return LongContent(_SIZE.pack(size) + _SIZE.pack(key))
+    return LongContent(_CONTENT.pack(size, key))
 
 
 def link_content(text: str) -> bytes:

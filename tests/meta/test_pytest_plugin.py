@@ -197,6 +197,19 @@ def test_an_exploration_is_short_in_a_failed_assertion(tmp_path: Path) -> None:
     assert line.endswith(" states, exhaustive>.safe")
 
 
+def test_a_mistake_in_the_use_of_powercut_is_shown_at_the_call_of_the_test(tmp_path: Path) -> None:
+    source = (
+        "async def save(ack): ...\ndef test_it(powercut_explore):\n    powercut_explore(save)\n"
+    )
+    finished = run_plugin(tmp_path, source)
+    assert finished.returncode == 1, finished.stdout + finished.stderr
+    assert "HarnessError: " in finished.stdout
+    assert "test_it.py:3: " in finished.stdout
+    assert "PersistenceModel(" not in finished.stdout
+    assert "explore.py" not in finished.stdout
+    assert "explore.py" in run_plugin(tmp_path, source, "--full-trace").stdout
+
+
 def test_a_test_that_passes_or_fails_by_itself_has_no_section(tmp_path: Path) -> None:
     source = CARELESS + (
         "def test_passes():\n    assert not explore(save).safe\n\n"
