@@ -35,20 +35,23 @@ class ActivityCalls:
 
         ``key`` is ``activity:`` and a name, by convention a task and a number, separated by a
         colon. A repetition of the call, also after a crash, returns the same row. Raises
-        ``BadActivity``, ``KeyReused``, ``NotPlainJson``, or ``Closed`` if the runtime was closed,
-        or its database failed, before there was an outcome: then the next boot continues.
+        ``BadActivity``, ``KeyReused``, ``NotPlainJson``, or ``Closed`` if the runtime was closed
+        before there was an outcome: then the next boot continues.
         """
         orchestrator = self._orchestrator()
         durable, activities = orchestrator.durable, orchestrator.activities
         intent = Intent(key, action_named(durable.actions, action), arguments, task_id=task_id)
         stores = await durable.opened()
         await durable.run(lambda transaction: stores.activities.intend(transaction, intent))
-        activities.begin([key])
-        await activities.wait_for(key)
-        activity = await durable.run(lambda transaction: stores.activities.read(transaction, key))
-        if activity.status is ActivityStatus.INTENT:
-            raise Closed(f"activity {key!r:.200} is under way; the next boot goes on with it")
-        return activity
+        while True:
+            activities.begin([key])
+            await activities.wait_for(key)
+            activity = await durable.run(lambda each: stores.activities.read(each, key))
+            if activity.status is not ActivityStatus.INTENT:
+                return activity
+            # In an open runtime, a person has decided ``again`` before the row was read.
+            if orchestrator.closing:
+                raise Closed(f"activity {key!r:.200} is under way; the next boot goes on with it")
 
     @uncancellable
     async def resolve(

@@ -28,6 +28,7 @@ class Activities:
         self._runner: ActivityRunner | None = None
         self._start_task: StartTask | None = None
         self._tasks: dict[str, Task[None]] = {}
+        self._asked: dict[str, None] = {}
         self._pausing: set[str] = set()
 
     def start(self, start_task: StartTask, keys: Iterable[str]) -> None:
@@ -42,9 +43,16 @@ class Activities:
             self._tasks[key].cancel()
 
     def begin(self, keys: Iterable[str]) -> None:
-        """Begin to perform activities whose intents are durable."""
+        """Begin to perform activities whose intents are durable.
+
+        The task of an activity that is under way reads its row once more before it ends, because
+        a person may have decided ``again`` since it has read the row.
+        """
+        if self._start_task is None:
+            return
         for key in keys:
-            if self._start_task is not None and key not in self._tasks:
+            self._asked[key] = None
+            if key not in self._tasks:
                 self._tasks[key] = self._start_task(self._perform(key), f"perform {key}")
 
     def tasks(self) -> list[Task[None]]:
@@ -52,9 +60,10 @@ class Activities:
         return [task for task in self._tasks.values() if not task.done()]
 
     async def wait_for(self, key: str) -> None:
-        """Return when this boot makes no further attempt at an activity."""
+        """Return when no task performs an activity; raises as the task does, if it has a bug."""
         if (task := self._tasks.get(key)) is not None:
             await wait([task])
+            task.result()
 
     async def _performed(self, key: str) -> None:
         runner = self._runner
@@ -68,9 +77,12 @@ class Activities:
         await runner.perform(key, lambda delay_ns: self._pause(key, delay_ns))
 
     async def _perform(self, key: str) -> None:
-        # After a refusal by the database, the next boot decides.
-        with suppress(CancelledError, StorageError, RuntimeRefused):
-            await self._performed(key)
+        with suppress(CancelledError):
+            while self._start_task is not None and key in self._asked:
+                del self._asked[key]
+                # After a refusal by the database, the next boot decides.
+                with suppress(StorageError, RuntimeRefused):
+                    await self._performed(key)
         del self._tasks[key]
         self._durable.changed()
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from asyncio import Task, create_task, gather, sleep
+from contextlib import suppress
 from typing import Any, cast
 
 import pytest
 
-from system.durable.activity import Decision
+from system.durable.activity import Activity, Decision
 from system.durable.errors import (
     AlreadyDecided,
     BadActivity,
@@ -18,6 +20,12 @@ from system.errors import Closed, NotPlainJson
 from system.ports import JsonObject, Performed
 from tests.unit.system.agents.acting import opened, outcome, perform
 from tests.unit.system.agents.room import SECOND_NS
+
+
+async def wait_passes(number: int) -> None:
+    """Let the event loop run all tasks that are ready so many times."""
+    for _ in range(number):
+        await sleep(0)
 
 
 def test_the_decision_of_a_person_reaches_the_agent() -> None:
@@ -64,6 +72,67 @@ def test_each_outcome_is_reported_however_often_a_person_lets_it_be_performed_ag
     assert [message.message_id for message in room.runtime.view().user] == [
         f"{key}.uncertain", f"{key}.uncertain.1.2", f"{key}.uncertain.1.4",
     ]  # fmt: skip
+
+
+def test_a_decision_is_carried_out_whenever_it_comes_while_a_program_repeats_its_call() -> None:
+    room, _ = opened()
+    calls = room.runtime.activities
+
+    async def decide(key: str, passes: int) -> None:
+        await wait_passes(passes)
+        await calls.resolve(key, Decision.AGAIN, "Bob")
+
+    async def meanwhile(key: str, passes: int) -> Activity:
+        deciding = create_task(decide(key, passes))
+        row = await calls.perform(key, "mail", {})
+        await deciding
+        return row
+
+    seen = set()
+    for passes in range(20):
+        key = f"activity:t:{passes}"
+        room.effects.answers = [OSError("reset")]
+        room.run(calls.perform(key, "mail", {}))
+        seen.add(str(room.run(meanwhile(key, passes)).status))
+        room.settle()
+        assert room.run(calls.perform(key, "mail", {})).status == "DONE"
+        assert [each for _, each, _ in room.effects.calls].count(key) == 2
+    assert seen == {"UNCERTAIN", "DONE"}
+    room.check_no_failures()
+
+
+@pytest.mark.parametrize("pause", range(4))
+def test_a_decision_that_shares_the_commit_of_an_outcome_is_carried_out(pause: int) -> None:
+    room, _ = opened()
+    calls = room.runtime.activities
+
+    async def fill_commits(deciding: Task[None]) -> None:
+        # While one commit is under way, the works of the next one come together.
+        while not deciding.done():
+            await calls.undecided()
+
+    async def decide_twice(key: str, passes: int) -> None:
+        await calls.resolve(key, Decision.AGAIN, "Bob")
+        await wait_passes(passes)
+        with suppress(AlreadyDecided):
+            await calls.resolve(key, Decision.AGAIN, "Bob")
+            decided.append(key)
+
+    async def meanwhile(key: str, passes: int) -> None:
+        deciding = create_task(decide_twice(key, passes))
+        await gather(deciding, fill_commits(deciding))
+
+    decided: list[str] = []
+    for passes in range(30):
+        key = f"activity:t:{passes}"
+        room.effects.answers = [OSError("reset"), lambda: wait_passes(pause)]
+        room.run(calls.perform(key, "mail", {}))
+        room.run(meanwhile(key, passes))
+        room.settle()
+        performed = [each for _, each, _ in room.effects.calls].count(key)
+        assert performed == (3 if key in decided else 2)
+    assert decided
+    room.check_no_failures()
 
 
 def test_nothing_is_to_be_decided_in_a_root_without_a_database() -> None:
