@@ -12,7 +12,7 @@ from system.agents.orchestrator import Orchestrator
 from system.durable.activity import Activity, ActivityStatus, Decision, Intent
 from system.durable.activity_runner import action_named
 from system.durable.errors import RowDamaged, UnknownActivity
-from system.errors import Closed
+from system.errors import Closed, NotStarted
 from system.operator_calls import OperatorCalls, uncancellable
 from system.ports import JsonObject
 
@@ -35,10 +35,12 @@ class ActivityCalls:
 
         ``key`` is ``activity:`` and a name, by convention a task and a number, separated by a
         colon. A repetition of the call, also after a crash, returns the same row. Raises
-        ``BadActivity``, ``KeyReused``, ``NotPlainJson``, or ``Closed`` if the runtime was closed
-        before there was an outcome: then the next boot continues.
+        ``NotStarted``, ``BadActivity``, ``KeyReused``, ``NotPlainJson``, or ``Closed`` if the
+        runtime was closed before there was an outcome: then the next boot continues.
         """
         orchestrator = self._orchestrator()
+        if orchestrator.take_turns is None:
+            raise NotStarted("no activity is performed before start()")
         durable, activities = orchestrator.durable, orchestrator.activities
         intent = Intent(key, action_named(durable.actions, action), arguments, task_id=task_id)
         stores = await durable.opened()
@@ -59,7 +61,8 @@ class ActivityCalls:
     ) -> Activity:
         """Record the decision of the person ``by`` about an UNCERTAIN or FAILED activity.
 
-        Returns its row. After ``AGAIN`` it is performed again, while the caller continues.
+        Returns its row. After ``AGAIN`` it is performed again, while the caller continues; if
+        the runtime was not started yet, ``start`` begins it.
         Raises ``BadActivity``, ``AlreadyDecided``, ``UnknownActivity``, ``NotPlainJson``,
         ``PayloadTooLarge`` or ``RowDamaged``.
         """

@@ -285,6 +285,13 @@ class Closed(RuntimeRefused):
     """The runtime was closed. Cure: open it again."""
 
 
+class NotStarted(RuntimeRefused):
+    """The runtime was recovered, and not started yet. Cure: call ``start`` first."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the runtime is not started: {reason}; call start() first")
+
+
 class BadName(RuntimeRefused):
     """No agent can have this name.
 

@@ -16,7 +16,7 @@ StartTask: TypeAlias = Callable[[Coroutine[None, None, None], str], Task[None]]
 
 
 class Activities:
-    """Performs the activities of a root; ``begin`` does nothing before ``start``.
+    """Performs the activities of a root, from ``start`` on.
 
     ``stop`` cancels only the pauses between two attempts; an attempt that has begun must be
     waited for (``tasks``). The next boot continues.
@@ -32,9 +32,12 @@ class Activities:
         self._pausing: set[str] = set()
 
     def start(self, start_task: StartTask, keys: Iterable[str]) -> None:
-        """Begin to perform activities, first those that the boot has found without an outcome."""
+        """Begin to perform the activities ``keys``, and those of all earlier calls of ``begin``.
+
+        ``keys`` are those that the boot has found without an outcome.
+        """
         self._start_task = start_task
-        self.begin(keys)
+        self.begin([*keys, *self._asked])
 
     def stop(self) -> None:
         """Begin nothing more, and end all pauses."""
@@ -43,16 +46,14 @@ class Activities:
             self._tasks[key].cancel()
 
     def begin(self, keys: Iterable[str]) -> None:
-        """Begin to perform activities whose intents are durable.
+        """Begin to perform activities whose intents are durable; ``start`` does it if it follows.
 
         The task of an activity that is under way reads its row once more before it ends, because
         a person may have decided ``again`` since it has read the row.
         """
-        if self._start_task is None:
-            return
         for key in keys:
             self._asked[key] = None
-            if key not in self._tasks:
+            if self._start_task is not None and key not in self._tasks:
                 self._tasks[key] = self._start_task(self._perform(key), f"perform {key}")
 
     def tasks(self) -> list[Task[None]]:

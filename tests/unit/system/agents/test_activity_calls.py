@@ -16,9 +16,9 @@ from system.durable.errors import (
     UnknownActivity,
     UnknownTrigger,
 )
-from system.errors import Closed, NotPlainJson
+from system.errors import Closed, NotPlainJson, NotStarted
 from system.ports import JsonObject, Performed
-from tests.unit.system.agents.acting import opened, outcome, perform
+from tests.unit.system.agents.acting import acting, activities, opened, outcome, perform
 from tests.unit.system.agents.room import SECOND_NS
 
 
@@ -60,6 +60,29 @@ def test_a_person_decides_about_an_activity_of_a_running_runtime() -> None:
     assert outcome(room)["status"] == "DONE"
     with pytest.raises(AlreadyDecided):
         room.run(resolve(keys[0], Decision.AGAIN, "Eve"))
+
+
+def test_a_decision_before_the_start_is_carried_out_from_the_start_on() -> None:
+    room, _ = opened(OSError("reset"))
+    room.run(room.runtime.activities.perform("activity:t:1", "mail", {}))
+    room.reopen(start=False)
+    row = room.run(room.runtime.activities.resolve("activity:t:1", Decision.AGAIN, "Bob"))
+    room.settle()
+    assert (row.status, len(room.effects.calls)) == ("INTENT", 1)
+    room.start()
+    room.settle()
+    assert [row.status for row in activities(room)] == ["DONE"]
+    assert len(room.effects.calls) == 2
+
+
+def test_a_call_before_the_start_is_refused_and_changes_nothing() -> None:
+    room = acting()
+    room.open(start=False)
+    with pytest.raises(NotStarted, match="not started"):
+        room.run(room.runtime.activities.perform("activity:t:1", "mail", {}))
+    assert not room.exists("state.db")
+    room.start()
+    assert room.run(room.runtime.activities.perform("activity:t:1", "mail", {})).status == "DONE"
 
 
 def test_each_outcome_is_reported_however_often_a_person_lets_it_be_performed_again() -> None:
