@@ -7,10 +7,13 @@ crashes, the action is performed once, and its outcome is kept.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from json import loads
 
 from system.agents.orchestrator import Orchestrator
 from system.durable.activity import Activity, ActivityStatus, Decision, Intent
 from system.durable.activity_runner import action_named
+from system.durable.activity_store import encoded_arguments
 from system.durable.errors import RowDamaged, UnknownActivity
 from system.errors import Closed, NotStarted
 from system.operator_calls import OperatorCalls, uncancellable
@@ -43,6 +46,7 @@ class ActivityCalls:
             raise NotStarted("no activity is performed before start()")
         durable, activities = orchestrator.durable, orchestrator.activities
         intent = Intent(key, action_named(durable.actions, action), arguments, task_id=task_id)
+        intent = replace(intent, arguments=loads(encoded_arguments(intent)))
         stores = await durable.opened()
         await durable.run(lambda transaction: stores.activities.intend(transaction, intent))
         while True:

@@ -36,6 +36,7 @@ from system.agents.turns import Turns
 from system.agents.view import RuntimeView, view_of
 from system.collector import CollectionOptions, Collector
 from system.durable.back_off import MOST_ATTEMPTS
+from system.durable.emitter import checked_spec
 from system.durable.trigger import Emitted, TriggerSpec
 from system.errors import (
     AgentStopped,
@@ -201,10 +202,10 @@ class Runtime:
         ``BadTrigger``, ``KeyOfAnotherSource``, ``NotAnOccurrence``, ``NoRecipient``,
         ``NotPlainJson``, ``PayloadTooLarge``, ``StorageError`` or ``OSError``.
         """
-        durable = self._durable()
+        durable, checked = self._durable(), checked_spec(spec)
         stores = await durable.opened()
         return await durable.run(
-            lambda transaction: stores.emitter.emit(transaction, spec, trigger_id)
+            lambda transaction: stores.emitter.emit_checked(transaction, checked, trigger_id)
         )
 
     @property

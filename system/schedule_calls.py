@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from system.agents.durable_work import DurableWork
+from system.agents.message import detached
 from system.durable.errors import RowDamaged, UnknownSchedule
 from system.durable.schedule import Schedule, Scheduled, ScheduleSpec
+from system.durable.schedule_store import check_content
 from system.durable.stores import Stores
 from system.operator_calls import OperatorCalls, uncancellable
 
@@ -28,7 +30,7 @@ class ScheduleCalls:
         Raises ``BadSchedule``, ``BadTrigger``, ``NoRecipient``, ``NotPlainJson`` or
         ``PayloadTooLarge``.
         """
-        durable = self._durable()
+        durable, spec = self._durable(), _kept(spec)
         stores = await durable.opened()
         return await durable.run(
             lambda transaction: stores.schedules.create(transaction, spec, schedule_id)
@@ -38,7 +40,7 @@ class ScheduleCalls:
     async def change(self, schedule_id: str, spec: ScheduleSpec) -> None:
         """Change times or content of a schedule; raises as ``create``, and ``UnknownSchedule``."""
         durable = self._durable()
-        stores = _found(durable, schedule_id)
+        stores, spec = _found(durable, schedule_id), _kept(spec)
         await durable.run(
             lambda transaction: stores.schedules.change(transaction, schedule_id, spec)
         )
@@ -74,6 +76,12 @@ class ScheduleCalls:
         return (
             [] if durable.stores is None else await durable.run(durable.stores.schedules.all_living)
         )
+
+
+def _kept(spec: ScheduleSpec) -> ScheduleSpec:
+    """Return a specification whose payload is a copy; raises as ``check_content``."""
+    check_content(spec)
+    return spec._replace(payload=detached(spec.payload))
 
 
 def _found(durable: DurableWork, schedule_id: str) -> Stores:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from system.agents.durable_work import DurableWork
 from system.durable.errors import RowDamaged, UnknownTrigger
-from system.durable.legacy import Imported, import_legacy
+from system.durable.legacy import Imported, checked_legacy, import_legacy
 from system.durable.stores import Stores
 from system.durable.trigger import Trigger
 from system.operator_calls import OperatorCalls, uncancellable
@@ -57,10 +57,10 @@ class TriggerCalls:
         ``BadTrigger``, ``NotPlainJson`` or ``PayloadTooLarge`` if one is malformed; then none is
         emitted.
         """
-        durable = self._durable()
+        durable, checked = self._durable(), checked_legacy(triggers)
         stores = await durable.opened()
         return await durable.run(
-            lambda each: import_legacy(each, stores.emitter, stores.sessions, triggers)
+            lambda each: import_legacy(each, stores.emitter, stores.sessions, checked)
         )
 
 

@@ -58,24 +58,7 @@ class ActivityStore:
         Only IRREVERSIBLE actions have rows. Raises ``BadActivity``, ``NotPlainJson``,
         ``KeyReused`` or ``RowDamaged``.
         """
-        action = intent.action
-        if action.side_effect is not SideEffectClass.IRREVERSIBLE:
-            raise BadActivity(f"action={action.name!r} is {action.side_effect} and needs no row")
-        if type(intent.key) is not str or not _KEY.fullmatch(intent.key):
-            raise BadActivity(
-                f"key={shown(intent.key, 200)} is not a key of visible ASCII characters"
-            )
-        if intent.task_id is not None:
-            check_texts(task_id=intent.task_id)
-        arguments: object = intent.arguments
-        if not isinstance(arguments, dict):
-            raise BadActivity(f"arguments={shown(arguments, 100)} is not an object")
-        encoded = canonical(intent.arguments)
-        if len(encoded) > MOST_ARGUMENT_BYTES:
-            raise BadActivity(
-                f"arguments of size_bytes={len(encoded)} are over the limit of"
-                f" {MOST_ARGUMENT_BYTES}"
-            )
+        encoded, action = encoded_arguments(intent), intent.action
         digest = sha256(encoded).hexdigest()
         found = ACTIVITIES.read(transaction, intent.key)
         if found is not None:
@@ -256,6 +239,29 @@ class ActivityStore:
 
     def _update(self, transaction: Transaction, activity: Activity) -> None:
         ACTIVITIES.update(transaction, activity._replace(updated_at=transaction.now))
+
+
+def encoded_arguments(intent: Intent) -> bytes:
+    """Return the arguments of an activity as canonical JSON.
+
+    Raises ``BadActivity`` or ``NotPlainJson`` if it cannot be recorded as it is described.
+    """
+    action = intent.action
+    if action.side_effect is not SideEffectClass.IRREVERSIBLE:
+        raise BadActivity(f"action={action.name!r} is {action.side_effect} and needs no row")
+    if type(intent.key) is not str or not _KEY.fullmatch(intent.key):
+        raise BadActivity(f"key={shown(intent.key, 200)} is not a key of visible ASCII characters")
+    if intent.task_id is not None:
+        check_texts(task_id=intent.task_id)
+    arguments: object = intent.arguments
+    if not isinstance(arguments, dict):
+        raise BadActivity(f"arguments={shown(arguments, 100)} is not an object")
+    encoded = canonical(intent.arguments)
+    if len(encoded) > MOST_ARGUMENT_BYTES:
+        raise BadActivity(
+            f"arguments of size_bytes={len(encoded)} are over the limit of {MOST_ARGUMENT_BYTES}"
+        )
+    return encoded
 
 
 def _notice(activity: Activity) -> JsonObject:

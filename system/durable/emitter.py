@@ -121,10 +121,18 @@ class Emitter:
         """Insert a trigger, unless its key or ``trigger_id`` is taken.
 
         ``trigger_id`` is an id that the caller has chosen, so that it can repeat the call.
-        Raises as ``checked_spec``, ``NoRecipient``, ``NotAnOccurrence``, or ``RowDamaged`` if
-        the key is damaged; then the transaction must be rolled back.
+        Raises as ``checked_spec`` and ``emit_checked``.
         """
-        checked = checked_spec(spec)
+        return self.emit_checked(transaction, checked_spec(spec), trigger_id)
+
+    def emit_checked(
+        self, transaction: Transaction, checked: CheckedTrigger, trigger_id: str | None = None
+    ) -> Emitted:
+        """Insert a trigger as ``emit`` does.
+
+        Raises ``BadTrigger`` if ``trigger_id`` is no id, ``NoRecipient``, ``NotAnOccurrence``, or
+        ``RowDamaged`` if the key is damaged; then the transaction must be rolled back.
+        """
         if trigger_id is not None and _is_there(transaction, trigger_id):
             return Emitted(trigger_id, created=False)
         new_id = trigger_id or self._fresh_id(transaction)

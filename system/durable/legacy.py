@@ -45,20 +45,23 @@ class Imported:
     refused: tuple[tuple[int, str], ...]
 
 
-def import_legacy(
-    transaction: Transaction, emitter: Emitter, sessions: Sessions, triggers: Sequence[Json]
-) -> Imported:
-    """Emit all legacy triggers in one transaction; a second import of them changes nothing.
+def checked_legacy(triggers: Sequence[Json]) -> list[CheckedTrigger]:
+    """Return all legacy triggers in their order.
 
     Raises ``BadTrigger``, ``NotPlainJson`` or ``PayloadTooLarge`` if one is malformed.
     """
+    return [_checked(position, legacy) for position, legacy in enumerate(triggers)]
+
+
+def import_legacy(
+    transaction: Transaction, emitter: Emitter, sessions: Sessions,
+    triggers: Sequence[CheckedTrigger],
+) -> Imported:  # fmt: skip
+    """Emit all legacy triggers in one transaction; a second import of them changes nothing."""
     created: list[str] = []
     refused: list[tuple[int, str]] = []
     known = 0
-    for position, legacy in enumerate(triggers):
-        if not isinstance(legacy, dict):
-            raise BadTrigger(f"the legacy trigger at position={position} is not an object")
-        checked = _checked(position, legacy)
+    for position, checked in enumerate(triggers):
         assert checked.key is not None
         if holder_of(transaction, checked.key) is not None:
             known += 1
@@ -73,7 +76,9 @@ def import_legacy(
     return Imported(tuple(created), known, tuple(refused))
 
 
-def _checked(position: int, legacy: JsonObject) -> CheckedTrigger:
+def _checked(position: int, legacy: Json) -> CheckedTrigger:
+    if not isinstance(legacy, dict):
+        raise BadTrigger(f"the legacy trigger at position={position} is not an object")
     payload = legacy.get("payload")
     members: JsonObject = dict(payload) if isinstance(payload, dict) else {"content": payload}
     source = _source(members.get("type"))

@@ -281,6 +281,11 @@ def _is_taken(transaction: Transaction, schedule_id: str) -> bool:
     return DEDUP.read(transaction, f"{ONE_TIME.prefix}:{schedule_id}") is not None
 
 
+def check_content(spec: ScheduleSpec) -> None:
+    """Raise the errors of ``create`` that depend on the specification alone."""
+    _schedule(spec, "", 0.0)
+
+
 def check_schedule(spec: ScheduleSpec, zones: Zones, now_ns: int) -> None:
     """Raise the errors of ``create`` that do not depend on the session."""
     _first(_schedule(spec, "", seconds_of(now_ns)), zones, now_ns)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from system.durable.errors import BadTrigger
-from system.durable.legacy import Imported, import_legacy
+from system.durable.legacy import Imported, checked_legacy, import_legacy
 from system.durable.state import Transaction
 from system.durable.trigger import Trigger
 from system.errors import NotPlainJson
@@ -23,7 +23,8 @@ def legacy(**changed: Any) -> dict[str, Any]:
 
 
 def imported(bench: Bench, *triggers: Any) -> Imported:
-    return bench.do(import_legacy, bench.stores.emitter, bench.sessions, triggers)
+    checked = checked_legacy(triggers)
+    return bench.do(import_legacy, bench.stores.emitter, bench.sessions, checked)
 
 
 def row(bench: Bench, result: Imported) -> Trigger:

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from asyncio import create_task, sleep
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeAlias
+
+import pytest
 
 from system.agents.tools import TOOLS
+from system.durable.schedule import ScheduleSpec
+from system.durable.trigger import Trigger
+from system.ports import Json, JsonObject
 from system.runtime import Options
-from tests.unit.system.agents.emitting import emit
+from tests.unit.system.agents import acting
+from tests.unit.system.agents.acting import ActingRoom
+from tests.unit.system.agents.emitting import DAY, emit, now, spec
 from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import Room, opened
 from tests.unit.system.agents.test_odd_tool_calls import GOOD
 from tests.unit.system.agents.test_routing import FakeRouter
+
+Called: TypeAlias = Coroutine[Any, Any, object]
+"""A call of the operator."""
 
 
 def during(room: Room, agent_id: str, call: Callable[[Any], None]) -> None:
@@ -38,6 +49,58 @@ def test_messages_with_one_object_are_shown_as_they_were_sent(room: Room) -> Non
     assert room.shown() == [
         ("text", {"number": number, "list": [*range(number + 1)]}) for number in range(3)
     ]
+
+
+def _emit(room: ActingRoom, payload: JsonObject) -> Called:
+    return room.runtime.emit(spec(room, room.named("Ada").agent_id, payload, in_s=DAY))
+
+
+def _import(room: ActingRoom, payload: JsonObject) -> Called:
+    session_id = room.session(room.named("Ada").agent_id)
+    legacy: Json = {"payload": payload, "fire_at": now(room) + DAY, "session_id": session_id}
+    return room.runtime.triggers.import_legacy([legacy])
+
+
+def _perform(room: ActingRoom, payload: JsonObject) -> Called:
+    return room.runtime.activities.perform("activity:t:1", "mail", payload)
+
+
+def _create(room: ActingRoom, payload: JsonObject) -> Called:
+    return room.runtime.schedules.create(ScheduleSpec("every", "60", payload=payload))
+
+
+def _change(room: ActingRoom, payload: JsonObject) -> Called:
+    room.run(room.runtime.schedules.create(ScheduleSpec("every", "60"), "hourly"))
+    changed = ScheduleSpec("every", "60", payload=payload)
+    return room.runtime.schedules.change("hourly", changed)
+
+
+def _kept(room: ActingRoom) -> list[object]:
+    """Return the payloads of all triggers, and the arguments of all actions."""
+    triggers = room.run(room.runtime.triggers.open_rows())
+    called = [arguments for _, _, arguments in room.effects.calls]
+    return [*(each.payload for each in triggers if isinstance(each, Trigger)), *called]
+
+
+@pytest.mark.parametrize("call", [_emit, _import, _perform, _create, _change])
+@pytest.mark.parametrize("passes", range(2, 5))
+def test_payloads_of_the_operator_are_kept_as_they_were_when_the_call_began(
+    call: Callable[[ActingRoom, JsonObject], Called], passes: int
+) -> None:
+    room, _ = acting.opened()
+    payload: dict[str, Any] = {"list": []}
+
+    async def changed_meanwhile(calling: Called) -> None:
+        task = create_task(calling)
+        for _ in range(passes):
+            await sleep(0)
+        assert not task.done()
+        payload["list"].append("changed")
+        await task
+
+    room.run(changed_meanwhile(call(room, payload)))
+    room.settle()
+    assert _kept(room) == [{"list": []}]
 
 
 def test_arguments_of_tools_are_kept_as_they_were_at_the_call() -> None:
