@@ -71,7 +71,9 @@ class ActivityRunner:
         action = self._actions.get(activity.action)
         if action is None:
             reason = f"action={activity.action!r} is not registered"
-            return Refused(reason) if activity.attempts == 1 else Unknown(reason)
+            # The decision ``again`` counts attempts from 0: it may have been performed before.
+            is_first = activity.attempts == 1 and activity.decided_by is None
+            return Refused(reason) if is_first else Unknown(reason)
         try:
             async with self._clock.timeout(action.timeout_ns):
                 answer: object = await self._effects.perform(

@@ -8,12 +8,21 @@ from typing import Any, TypeVar
 
 import pytest
 
-from system.durable.activity import Activity, ActivityStatus
+from system.durable.activity import Activity, ActivityStatus, Decision, Unknown
 from system.durable.activity_runner import ActivityRunner, action_named, actions_by_name
 from system.durable.errors import BadActivity, StateStopped
 from system.ports import Action, EffectRefused, JsonObject, Performed
 from tests.unit.durable.durable_bench import Bench
-from tests.unit.durable.test_activity_store import DEDUP, DUMB, KEY, intend, read
+from tests.unit.durable.test_activity_store import (
+    DEDUP,
+    DUMB,
+    KEY,
+    attempt,
+    intend,
+    read,
+    record,
+    resolve,
+)
 
 T = TypeVar("T")
 
@@ -219,6 +228,17 @@ def test_an_action_that_is_no_longer_registered_is_not_attempted(
     row = performed(bench, provider)
     assert (row.status, row.reason) == (one, reason)
     assert provider.calls == []
+
+
+def test_an_unregistered_action_that_may_have_been_performed_before_a_decision_is_uncertain(
+    bench: Bench,
+) -> None:
+    intend(bench, Action("fly", DUMB.side_effect, provider_dedup=False, timeout_ns=1))
+    attempt(bench)
+    record(bench, Unknown("the answer was lost"))
+    resolve(bench, Decision.AGAIN)
+    row = performed(bench, ActionProvider())
+    assert (row.status, row.reason) == ("UNCERTAIN", "action='fly' is not registered")
 
 
 def test_actions_are_found_by_their_names(bench: Bench) -> None:
