@@ -170,9 +170,10 @@ class StateDatabase:
 
     def _stopping(self, failure: apsw.Error) -> StorageError:
         """Return the error for a failed transaction; stop unless it was certainly rolled back."""
-        error = translated(failure)
+        cause = failure if self._connection.in_transaction else _cause_of(failure)
+        error = translated(cause)
         if isinstance(error, StateStopped) or self._connection.in_transaction:
-            self.stopped = str(failure)
+            self.stopped = str(cause)
             error = StateStopped(STATE, self.stopped)
         error.__cause__ = failure
         return error
@@ -215,6 +216,18 @@ def _done_in_part(work: Work[Any], transaction: Transaction) -> Callable[[], Non
             raise
         return partial(work.fail, failure)
     return partial(work.succeed, value, transaction.finish)
+
+
+def _cause_of(failure: apsw.Error) -> apsw.Error:
+    """Return the error after which SQLite has rolled the transaction back by itself.
+
+    SQLite does so if, for instance, the disk is full before the commit, because the changes are
+    larger than its cache. Then each savepoint is gone, and its rollback raises a ``SQLError``.
+    """
+    cause = failure
+    while isinstance(cause, apsw.SQLError) and isinstance(cause.__context__, apsw.Error):
+        cause = cause.__context__
+    return cause
 
 
 def translated(failure: apsw.Error) -> StorageError:
