@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from system.agents.agent import Agent, KnownTask
-from system.agents.message import check_payload, detached, kept_payload
+from system.agents.message import check_payload, kept_payload
 from system.agents.orchestrator import Orchestrator
 from system.agents.tool_arguments import (
     Refused,
@@ -79,8 +79,7 @@ class DurableTools:
         action = self._action(arguments)
         if action.side_effect is SideEffectClass.IRREVERSIBLE:
             return self.perform(arguments)
-        given = object_of(arguments, "arguments")
-        check_payload(given)
+        given = kept_payload(object_of(arguments, "arguments"))
         host, key = self._orchestrator.host, self._next_key(None)
         try:
             async with host.clock.timeout(action.timeout_ns):
@@ -94,8 +93,7 @@ class DurableTools:
         if not isinstance(answer, Performed):
             raise Refused(f"action={action.name!r} has no result: {shown(answer)}")
         result: JsonObject = {"provider_ref": answer.provider_ref, "result": answer.result}
-        check_payload(result)
-        return result
+        return kept_payload(result)
 
     def _action(self, arguments: JsonObject) -> Action:
         return action_named(self._durable.actions, text_of(arguments, "action"))
@@ -146,7 +144,7 @@ class DurableTools:
                     "task_id": task_id,
                     "status": str(task.status),
                     "last_seq": task.last_seq,
-                    "todos": detached(task.todos),
+                    "todos": task.todos,
                 }
                 for task_id, task in tasks.items()
                 if task.status not in FINAL

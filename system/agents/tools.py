@@ -70,7 +70,7 @@ class TurnTools:
                 return {"error": _OVER}
             if call_id not in self._results:
                 self._results[call_id] = await self._performed(arguments)
-            return self._results[call_id]
+            return detached(self._results[call_id])
 
     async def _performed(self, arguments: Json) -> JsonObject:
         refusal = self._refusal("perform", arguments)
@@ -89,7 +89,7 @@ class TurnTools:
             return {"error": f"call_id={shown(call_id)} is not a text"}
         if call_id not in self._results:
             self._results[call_id] = self._called(name, arguments)
-        return self._results[call_id]
+        return detached(self._results[call_id])
 
     def give_up(self) -> None:
         """Drop the effects of a failed turn, and release the names that it had reserved."""
@@ -143,7 +143,7 @@ class TurnTools:
         presented = self.draft.presented
         new = [item for key, item in self._agent.history.pending.items() if key not in presented]
         presented += [message.message_id for message in new]
-        return {"messages": [detached(shown_message(each, self._tree.names)) for each in new]}
+        return {"messages": [shown_message(each, self._tree.names) for each in new]}
 
     def _sent(
         self, to: str, kind: MessageKind, arguments: JsonObject, reply_to: str | None = None

@@ -11,7 +11,7 @@ import pytest
 from system.agents.tools import TOOLS
 from system.durable.schedule import ScheduleSpec
 from system.durable.trigger import Trigger
-from system.ports import Json, JsonObject
+from system.ports import Json, JsonObject, Performed
 from system.runtime import Options
 from tests.unit.system.agents import acting
 from tests.unit.system.agents.acting import ActingRoom
@@ -152,6 +152,40 @@ def test_results_of_tools_are_copies() -> None:
     assert room.named("Bob").metadata == {"k": {"list": []}}
     [task] = room.agent(ada).tasks.values()
     assert task.todos == [1]
+
+
+def test_a_repeated_call_has_the_same_result_although_the_first_one_was_changed() -> None:
+    room, ada = opened()
+    results: list[Any] = []
+
+    def call(tools: Any) -> None:
+        for _ in range(2):
+            results.append(tools.call("1", "list_children", {}))
+            results[-1]["children"].append("changed")
+
+    during(room, ada, call)
+    assert results == [{"children": ["changed"]}] * 2
+
+
+def test_an_action_and_its_provider_share_no_object() -> None:
+    shared: list[Json] = []
+    room, ada = acting.opened(Performed("ref", shared))
+    given: JsonObject = {"list": []}
+    results: list[Any] = []
+
+    async def once() -> None:
+        room.provider.hooks.clear()
+        tools: Any = room.provider.tools
+        for _ in range(2):
+            results.append(await tools.perform("1", {"action": "read", "arguments": given}))
+            room.effects.calls[0][2]["changed"] = True
+            results[-1]["changed"] = True
+            shared.append("changed")
+
+    room.provider.hooks["sent"] = once
+    room.say(ada, "go")
+    assert results == [{"provider_ref": "ref", "result": [], "changed": True}] * 2
+    assert given == {"list": []}
 
 
 def test_a_view_is_a_copy() -> None:
