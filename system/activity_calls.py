@@ -39,7 +39,8 @@ class ActivityCalls:
         ``key`` is ``activity:`` and a name, by convention a task and a number, separated by a
         colon. A repetition of the call, also after a crash, returns the same row. Raises
         ``NotStarted``, ``BadActivity``, ``KeyReused``, ``NotPlainJson``, or ``Closed`` if the
-        runtime was closed before there was an outcome: then the next boot continues.
+        runtime was closed, or no attempt can be made, before there was an outcome: then the next
+        boot continues.
         """
         orchestrator = self._orchestrator()
         if orchestrator.take_turns is None:
@@ -51,12 +52,12 @@ class ActivityCalls:
         await durable.run(lambda transaction: stores.activities.intend(transaction, intent))
         while True:
             activities.begin([key])
-            await activities.wait_for(key)
+            goes_on = await activities.wait_for(key)
             activity = await durable.run(lambda each: stores.activities.read(each, key))
             if activity.status is not ActivityStatus.INTENT:
                 return activity
             # In an open runtime, a person has decided ``again`` before the row was read.
-            if orchestrator.closing:
+            if orchestrator.closing or not goes_on:
                 raise Closed(f"activity {key!r:.200} is under way; the next boot goes on with it")
 
     @uncancellable

@@ -29,6 +29,7 @@ class Activities:
         self._start_task: StartTask | None = None
         self._tasks: dict[str, Task[None]] = {}
         self._asked: dict[str, None] = {}
+        self._refused: set[str] = set()
         self._pausing: set[str] = set()
 
     def start(self, start_task: StartTask, keys: Iterable[str]) -> None:
@@ -60,11 +61,15 @@ class Activities:
         """Return the tasks that are under way."""
         return [task for task in self._tasks.values() if not task.done()]
 
-    async def wait_for(self, key: str) -> None:
-        """Return when no task performs an activity; raises as the task does, if it has a bug."""
+    async def wait_for(self, key: str) -> bool:
+        """Return when no task performs an activity; False if the next boot continues.
+
+        Raises as the task does, if it has a bug.
+        """
         if (task := self._tasks.get(key)) is not None:
             await wait([task])
             task.result()
+        return key not in self._refused
 
     async def _performed(self, key: str) -> None:
         runner = self._runner
@@ -81,9 +86,12 @@ class Activities:
         with suppress(CancelledError):
             while self._start_task is not None and key in self._asked:
                 del self._asked[key]
-                # After a refusal by the database, the next boot decides.
-                with suppress(StorageError, RuntimeRefused):
+                self._refused.discard(key)
+                try:
                     await self._performed(key)
+                except (StorageError, RuntimeRefused):
+                    # It cannot be attempted in this boot, so the next one decides.
+                    self._refused.add(key)
         del self._tasks[key]
         self._durable.changed()
 

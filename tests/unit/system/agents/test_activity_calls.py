@@ -158,6 +158,14 @@ def test_a_decision_that_shares_the_commit_of_an_outcome_is_carried_out(pause: i
     room.check_no_failures()
 
 
+def test_a_call_ends_when_no_attempt_can_be_made_in_this_boot() -> None:
+    room, _ = opened()
+    room.effects.known += room.effects.known
+    with pytest.raises(Closed, match="the next boot goes on with it"):
+        room.run(room.runtime.activities.perform("activity:t:1", "mail", {}))
+    assert room.effects.calls == []
+
+
 def test_nothing_is_to_be_decided_in_a_root_without_a_database() -> None:
     room, _ = opened()
     with pytest.raises(UnknownActivity):
