@@ -137,8 +137,16 @@ turn_line_has_no_barrier = Mutant(
     (
         SourcePatch(
             "system.agents.agent_log",
-            "lines = await self._write([(event.TURN_COMPLETE, turn.data())])",
-            "lines = self._write_unsynced([(event.TURN_COMPLETE, turn.data())])",
+            """
+            await self._write(
+                [(event.TURN_COMPLETE, turn.data())],
+                lambda lines: history.apply_turn(turn, lines[0].seq, lines[0].ts),
+            )
+            """,
+            """
+            lines = self._write_unsynced([(event.TURN_COMPLETE, turn.data())])
+            history.apply_turn(turn, lines[0].seq, lines[0].ts)
+            """,
         ),
     ),
 )
@@ -151,12 +159,14 @@ turn_is_applied_before_its_line = Mutant(
         SourcePatch(
             "system.agents.agent_log",
             """
-            lines = await self._write([(event.TURN_COMPLETE, turn.data())])
-            history.apply_turn(turn, lines[0].seq, lines[0].ts)
+            await self._write(
+                [(event.TURN_COMPLETE, turn.data())],
+                lambda lines: history.apply_turn(turn, lines[0].seq, lines[0].ts),
+            )
             """,
             """
             history.apply_turn(turn, history.seq + 1, history.last_ts)
-            await self._write([(event.TURN_COMPLETE, turn.data())])
+            await self._write([(event.TURN_COMPLETE, turn.data())], lambda _: None)
             """,
         ),
     ),

@@ -10,12 +10,13 @@ from __future__ import annotations
 from asyncio import Lock
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final, TypeVar
 
 from system.agents import event
 from system.agents.creation import Creation, Event
 from system.agents.history import COMPLETED, History
 from system.agents.message import Message, MessageKind
+from system.agents.queued_line import QueuedLine
 from system.agents.session_data import exchanges_in
 from system.agents.turn_complete import TurnComplete, TurnDraft
 from system.errors import AgentStopped, LogStopped, RuntimeRefused, StorageError, UnknownAgent
@@ -26,13 +27,7 @@ from system.storage.event_log import EventLog
 from system.storage.framing import Framing
 from system.storage.line import Line
 
-
-class QueuedLine(NamedTuple):
-    """A line that a log must have once; the log has it if its history knows ``key``."""
-
-    key: str
-    event: str
-    data: JsonObject
+T = TypeVar("T")
 
 
 class AgentLog:
@@ -134,8 +129,10 @@ class AgentLog:
                 turn_id, response, provider, identity, list(history.pending),
                 permitted=permitted, dispatched=self.dispatched,
             )  # fmt: skip
-            lines = await self._write([(event.TURN_COMPLETE, turn.data())])
-            history.apply_turn(turn, lines[0].seq, lines[0].ts)
+            await self._write(
+                [(event.TURN_COMPLETE, turn.data())],
+                lambda lines: history.apply_turn(turn, lines[0].seq, lines[0].ts),
+            )
             following: list[Event] = [
                 (event.MESSAGE_DELIVERED, {"message_id": message_id})
                 for message_id in turn.presented
@@ -186,19 +183,31 @@ class AgentLog:
             self.history.apply(self._write_unsynced(events))
 
     async def _append(self, events: Sequence[Event]) -> None:
-        self.history.apply(await self._write(events))
+        await self._write(events, self.history.apply)
 
-    async def _write(self, events: Sequence[Event]) -> list[Line]:
+    async def _write(
+        self, events: Sequence[Event], apply: Callable[[Sequence[Line]], None]
+    ) -> None:
+        """Append lines durably and apply them, also if the caller is cancelled meanwhile."""
         log = self._open()
+        lines: list[Line] = []
         try:
-            return await self._host.workers.run(lambda: log.append_all(events))
-        except LogStopped as stopped:
-            self.stop(stopped.reason)
-            raise
+            await self._run(lambda: lines.extend(log.append_all(events)))
+        finally:
+            if lines:
+                apply(lines)
 
     def _write_unsynced(self, events: Sequence[Event]) -> list[Line]:
+        log = self._open()
+        return self._stopping(lambda: log.append_unsynced(events))
+
+    async def _run(self, call: Callable[[], T]) -> T:
+        return await self._host.workers.run(lambda: self._stopping(call))
+
+    def _stopping(self, call: Callable[[], T]) -> T:
+        """Return the result of a call of the log; after ``LogStopped`` the agent is stopped."""
         try:
-            return self._open().append_unsynced(events)
+            return call()
         except LogStopped as stopped:
             self.stop(stopped.reason)
             raise
@@ -295,11 +304,7 @@ class AgentLog:
         """
         async with self.lock:
             log, data = self._open(), make()
-            try:
-                line = await self._host.workers.run(lambda: log.begin_segment(data))
-            except LogStopped as stopped:
-                self.stop(stopped.reason)
-                raise
+            line = await self._run(lambda: log.begin_segment(data))
             self._refused.clear()
             self.history.apply([line])
 
@@ -372,13 +377,11 @@ class AgentLog:
             if self.stopped or self.history.ended:
                 self.close()
                 return
-            try:
+            with suppress(LogStopped):
                 if log.is_durable:
-                    log.park()
+                    self._stopping(log.park)
                 else:
-                    await self._host.workers.run(log.park)
-            except LogStopped as stopped:
-                self.stop(stopped.reason)
+                    await self._run(log.park)
 
     async def sync_ended(self) -> None:
         """Make the last lines of an agent that has ended durable; raises ``OSError``.
@@ -387,11 +390,7 @@ class AgentLog:
         """
         if (log := self.log) is not None and not log.is_durable:
             self.close()
-            try:
-                await self._host.workers.run(log.sync_closed)
-            except LogStopped as stopped:
-                self.stop(stopped.reason)
-                raise
+            await self._run(log.sync_closed)
 
     def close(self) -> None:
         """Close the log; a failure to do so loses nothing."""

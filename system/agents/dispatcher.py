@@ -14,12 +14,12 @@ from typing import Final
 
 from system.agents import event
 from system.agents.agent import Agent
-from system.agents.agent_log import QueuedLine
 from system.agents.apply_outbox import apply_outbox, end_durable_work
 from system.agents.creation import new_creation
 from system.agents.message import UNANSWERED, USER, Message, MessageKind, error_about
 from system.agents.orchestrator import LONGEST_PAUSE_NS, SECOND_NS, Orchestrator
 from system.agents.outbox import Control, Outbox, Spawn
+from system.agents.queued_line import QueuedLine
 from system.agents.snapshots import Snapshots
 from system.agents.tree import Node
 from system.agents.turn_complete import TurnComplete

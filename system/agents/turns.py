@@ -181,16 +181,19 @@ class Turns:
                 await recorder.end_attempt(tools.draft.presented)
             turn = await self._commit(agent, pool.name, identity, turn_id, response, tools)
         except (Exception, CancelledError) as failure:
+            # A turn whose line is written has not failed; it was cancelled after that.
+            is_open = turn_id in agent.history.open_turns
             # After a failed barrier the line may be durable: its names stay reserved, and
             # recovery decides whether the execution has ended.
-            if not agent.log.stopped:
+            if is_open and not agent.log.stopped:
                 tools.give_up()
                 if recorder:
                     await recorder.fail(failure, tools.draft.presented, pause_ns)
             # The conversation may contain a turn that was not committed.
             await pool.discard(agent)
-            counts = isinstance(failure, TurnFailed)
-            await agent.log.fail_turn(turn_id, reason_of(failure), counts=counts)
+            if is_open:
+                counts = isinstance(failure, TurnFailed)
+                await agent.log.fail_turn(turn_id, reason_of(failure), counts=counts)
             raise
         if recorder:
             await recorder.commit(turn)

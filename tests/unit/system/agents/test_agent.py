@@ -8,7 +8,7 @@ import errno
 import pytest
 
 from system.agents import event
-from system.agents.agent_log import QueuedLine
+from system.agents.queued_line import QueuedLine
 from system.errors import AgentStopped, IllegalTransition, LogStopped, UnknownAgent
 from system.sessions.session import SessionState
 from tests.unit.system.agents.room import ADA, BOB, ONE, Room, created, enqueued, message, record_of
