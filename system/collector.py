@@ -231,12 +231,16 @@ class Collector:
         )
 
     def _ended(self) -> list[Agent]:
-        """Return the agents that have ended, without those that have lost something to damage."""
+        """Return the agents that have ended and may be collected in this boot.
+
+        Agents that have lost something to damage are kept, and so are the lines of recorded turns
+        that a later boot needs.
+        """
         return [
             agent
             for agent in self._orchestrator.agents.values()
             if agent.history.ended
-            and not agent.log.stopped
+            and not (agent.log.stopped or agent.history.recorded)
             and agent.session_id not in self._damaged
         ]
 

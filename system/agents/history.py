@@ -50,7 +50,8 @@ class History:
     an error; ``drop_dispatched`` removes the dispatched ones from both. ``children`` are all
     spawned children by session id; ``completed_children`` are the agents whose response has
     arrived. ``ended`` is empty until the agent ends. ``ignored`` counts lines of unknown events;
-    ``last_ts`` is the time of the last line.
+    ``last_ts`` is the time of the last line. ``recorded`` are the committed turns of which recovery
+    has not completed the records.
     """
 
     __slots__ = (

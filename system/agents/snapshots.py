@@ -64,6 +64,8 @@ class Snapshots:
     async def _has_records(self, agent: Agent) -> bool:
         """Make the records of all turns independent of their lines; return whether they are."""
         recording = self._orchestrator.recording
+        if agent.history.recorded:
+            return False
         if recording is None or agent.agent_id == USER:
             return True
         return await recording.settle_entries()

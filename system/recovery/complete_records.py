@@ -7,6 +7,7 @@ cannot be read in this lifetime stay open, because their lines cannot be read ei
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
 from system.agents.agent import Agent
 from system.agents.session_data import RecordedTurn
@@ -18,7 +19,7 @@ from system.recording.open_recording import resume_recording
 from system.recording.records.event import EventType
 from system.recording.stores.file_store import FileExecutionStore
 from system.recording.wal.checkpoint import CHECKPOINT, Checkpoint
-from system.recording.wal.recovery import ReadLog
+from system.recording.wal.recovery import ReadLog, has_segments_or_snapshots
 from system.recovery.root_recovery import RootRecovery
 
 _PREFIX = (
@@ -33,6 +34,7 @@ async def complete_records(recovery: RootRecovery) -> None:
     """
     log, orchestrator = recovery.recording_log, recovery.orchestrator
     if log is None:
+        await _release_turns(recovery)
         return
     # A turn is committed after a barrier of the log, and segments are removed after one of the
     # checkpoint, so one of them is there.
@@ -62,6 +64,17 @@ async def complete_records(recovery: RootRecovery) -> None:
             await recovery.host.workers.run(recording.files.settle)
     except (OSError, StorageError) as error:
         log.report.findings.append(f"the records wait for the next checkpoint ({error})")
+
+
+async def _release_turns(recovery: RootRecovery) -> None:
+    """Forget the recorded turns unless a later boot with recording may need their lines."""
+    agents, host = recovery.agents(), recovery.host
+    if not any(agent.history.recorded for agent in agents):
+        return
+    with suppress(OSError):
+        if not await host.workers.run(lambda: has_segments_or_snapshots(host.files)):
+            for agent in agents:
+                agent.history.recorded.clear()
 
 
 def _complete(recovery: RootRecovery, log: ReadLog, agent: Agent) -> None:

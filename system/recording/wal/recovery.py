@@ -106,6 +106,17 @@ def read_log(files: FileSystem, clock: Clock, root: str = "") -> ReadLog:
     )
 
 
+def has_segments_or_snapshots(files: FileSystem, root: str = "") -> bool:
+    """Return whether executions may be in no record; reads two directories. Raises ``OSError``."""
+    for directory, names in ((DIRECTORY, SEGMENT_NAME), (SNAPSHOTS, NAME)):
+        path = join(root, directory)
+        if files.kind(path) is FileKind.DIRECTORY and any(
+            map(names.fullmatch, files.listdir(path))
+        ):
+            return True
+    return False
+
+
 def sweep_recording(files: FileSystem, root: str = "") -> list[str]:
     """Remove the temporary files that crashes left; return their paths. Raises ``OSError``.
 
