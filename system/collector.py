@@ -143,12 +143,19 @@ class Collector:
         with suppress(OSError, StorageError, RuntimeRefused):
             await self._write_watermarks()
             while batch := await self._without_open_work(self._collectable()):
+                if not await self._are_recorded():
+                    break
                 batch = batch[:AGENTS_A_BATCH]
                 await self._collect(batch)
                 collected += len(batch)
             await self._archive.remove_old()
             await self._dispatcher.snapshots.remove_old_segments()
         return collected
+
+    async def _are_recorded(self) -> bool:
+        """Make the records of all turns independent of their lines; return whether they are."""
+        recording = self._orchestrator.recording
+        return recording is None or await recording.settle_entries()
 
     async def _without_open_work(self, agents: Sequence[Agent]) -> Sequence[Agent]:
         """Return the agents that have no open work in ``state.db``."""
@@ -260,8 +267,6 @@ class Collector:
     async def _collect(self, batch: Sequence[Agent]) -> None:
         orchestrator = self._orchestrator
         host, store = orchestrator.host, orchestrator.store
-        if orchestrator.recording is not None and not await orchestrator.recording.settle_entries():
-            raise StorageError("recording", "its records are not written")
         # The last line of a completed agent has no barrier of its own. After a power cut behind the
         # archive, a boot would write another one.
         for agent in batch:

@@ -48,7 +48,7 @@ class Snapshots:
         if seq < self._not_before.get(agent.session_id, 0):
             return
         try:
-            if await self._has_records(agent):
+            if await self._are_recorded(agent):
                 known = await self._moved_ids(agent)
                 await log.begin_segment(lambda: self._snapshot_of(agent, known))
                 if agent.agent_id == USER:
@@ -61,7 +61,7 @@ class Snapshots:
         before_ns = self._orchestrator.host.clock.wall_ns() - USER_SEGMENT_NS
         await self._orchestrator.user.log.remove_old_segments(timestamp(before_ns))
 
-    async def _has_records(self, agent: Agent) -> bool:
+    async def _are_recorded(self, agent: Agent) -> bool:
         """Make the records of all turns independent of their lines; return whether they are."""
         recording = self._orchestrator.recording
         if agent.history.recorded:

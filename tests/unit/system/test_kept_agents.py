@@ -94,3 +94,24 @@ def test_an_agent_is_kept_until_the_watermark_of_the_others_is_durable() -> None
     room.settle(HOUR + 1)
 
     assert ended(room, bob) is not None
+
+
+def test_an_agent_that_ends_during_a_checkpoint_is_collected_an_hour_later() -> None:
+    room, _, bob = family()
+    room.kill()
+    room.files.fail("replace", "00000001.pack", errno.ENOSPC)
+    room.open()
+    recording = room.runtime._orchestrator.recording
+    assert recording is not None
+    assert recording.waiting
+    # As long as a checkpoint is under way.
+    room.run(recording._checkpointing.acquire())
+    room.settle(HOUR + 1)
+    room.check_no_failures()
+    assert ended(room, bob) is None
+
+    recording._checkpointing.release()
+    room.settle(HOUR + 1)
+
+    room.check_no_failures()
+    assert ended(room, bob) is not None
