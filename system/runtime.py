@@ -118,6 +118,8 @@ class Runtime:
         self._host = recovery.host
         self._root = recovery.root
         self._orchestrator = recovery.orchestrator
+        # About the messages that the recovery has dispatched, ``resume`` decides.
+        self._orchestrator.woken.clear()
         self._dispatcher = recovery.dispatcher
         self._turns = turns
         self._resume = options.resume
@@ -170,14 +172,17 @@ class Runtime:
         return self._orchestrator.failures
 
     def start(self) -> None:
-        """Wake the agents that ``options.resume`` selects; let triggers wake agents from now on.
+        """Wake the agents that ``options.resume`` selects, and those with a message since recovery.
+
+        From now on, triggers wake agents too.
 
         Raises ``Closed``.
         """
         orchestrator, durable = self._open(), self._durable()
         orchestrator.take_turns = self._turns.take
         for node in orchestrator.tree:
-            if self._resume.includes(is_root=node.parent_id is None):
+            is_resumed = self._resume.includes(is_root=node.parent_id is None)
+            if is_resumed or node.agent_id in orchestrator.woken:
                 orchestrator.wake(orchestrator.agents[node.agent_id])
         orchestrator.on_end = self._ended
         if self._collector is not None:

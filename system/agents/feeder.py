@@ -57,8 +57,10 @@ class Feeder:
         self._timer = self._orchestrator.task(self._feed_after(delay_ns), "feeder")
 
     def feed_now(self) -> None:
-        """Feed at once: agents have begun or ended, or turns may begin."""
-        if self._durable.stores is not None and not self._orchestrator.closing:
+        """Feed at once, if turns may begin: agents have begun or ended, or the runtime starts."""
+        orchestrator = self._orchestrator
+        may_feed = orchestrator.take_turns is not None and not orchestrator.closing
+        if may_feed and self._durable.stores is not None:
             self._begin(0)
 
     def stop(self) -> None:

@@ -35,6 +35,7 @@ class Orchestrator:
     ``sessions`` has the same agents by session id.
 
     ``take_turns`` runs an agent as long as it is runnable; it is None until turns may begin.
+    ``woken`` are the agents, by id, that were woken before that.
     ``unserved`` are sessions that cannot be read in this lifetime, ``lost`` those that no
     lifetime can read, because too much of them is missing. ``failures`` are unexpected
     exceptions. ``recording`` is None if executions are not recorded; ``epoch`` is that of this
@@ -65,6 +66,7 @@ class Orchestrator:
         self.on_end: Callable[[], None] | None = None
         self.epoch = 0
         self.take_turns: TakeTurns | None = None
+        self.woken: Final[set[str]] = set()
         self.closing = False
 
     @property
@@ -120,7 +122,10 @@ class Orchestrator:
 
     def wake(self, agent: Agent) -> None:
         """Start the task that takes the agent's turns, unless it runs or has nothing to do."""
-        if self.take_turns is None or self.closing:
+        if self.take_turns is None:
+            self.woken.add(agent.agent_id)
+            return
+        if self.closing:
             return
         turns = agent.work.turns
         if turns.task is not None or agent.agent_id == USER:
