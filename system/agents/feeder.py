@@ -69,11 +69,16 @@ class Feeder:
             self._timer.cancel()
 
     def tasks(self) -> list[Task[None]]:
-        """Return the tasks that feed and route at this moment."""
-        tasks = self._routing.tasks()
-        if self._timer is not None and not self._is_sleeping and not self._timer.done():
-            tasks.append(self._timer)
+        """Return the tasks that feed and route at this moment, or wait to repeat a write."""
+        tasks, timer = self._routing.tasks(), self._timer
+        if timer is not None and not timer.done() and (self._is_refused or not self._is_sleeping):
+            tasks.append(timer)
         return tasks
+
+    @property
+    def _is_refused(self) -> bool:
+        """Whether the disk has refused a write, which is repeated after a pause."""
+        return self._routing.is_behind or self._durable.is_behind
 
     async def _feed(self) -> None:
         """Wake every agent of which a trigger has become due; route those without a session."""
@@ -101,7 +106,7 @@ class Feeder:
         if self._durable.has_reports:
             return 0
         delay_ns = self._durable.due_in_ns()
-        if self._routing.is_behind or self._durable.is_behind:
+        if self._is_refused:
             delay_ns = self._pause_ns if delay_ns is None else min(delay_ns, self._pause_ns)
         return None if delay_ns is None else min(delay_ns, LONGEST_SLEEP_NS)
 

@@ -25,7 +25,7 @@ class Routing:
     """Routes one trigger after the other; a call of ``router`` may take ``patience_ns``.
 
     If there is one candidate, it gets all triggers without a call of the router. If there are
-    several and no router, the triggers wait. ``is_behind``: the disk has refused a claim.
+    several and no router, the triggers wait.
     """
 
     def __init__(self, orchestrator: Orchestrator, router: Router | None, patience_ns: int) -> None:
@@ -33,7 +33,7 @@ class Routing:
         self._durable = orchestrator.durable
         self._router = router
         self._patience_ns = patience_ns
-        self.is_behind = False
+        self._is_refused = False
         self._task: Task[None] | None = None
         # The candidates of the last call; triggers that fitted none of them are withheld.
         self._unfit: list[Agent] = []
@@ -41,8 +41,13 @@ class Routing:
     def begin(self) -> None:
         """Route the due triggers, unless routing is under way."""
         if self._task is None and not self._orchestrator.closing:
-            self.is_behind = False
+            self._is_refused = False
             self._task = self._orchestrator.task(self._run(), "routing")
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the disk has refused to claim a trigger that still waits to be routed."""
+        return self._is_refused and self._durable.due_trigger(None) is not None
 
     def tasks(self) -> list[Task[None]]:
         """Return the task that routes at this moment."""
@@ -73,7 +78,7 @@ class Routing:
                 await self._route(trigger_id, candidates)
         except StorageError:
             # If the disk is full, this is tried again; if the database has stopped, it is not.
-            self.is_behind = self._durable.is_running
+            self._is_refused = True
 
     async def _route(self, trigger_id: str, candidates: list[Agent]) -> None:
         stores = self._durable.stores

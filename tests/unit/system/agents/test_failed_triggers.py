@@ -115,6 +115,33 @@ def test_a_full_disk_delays_the_settling_and_a_retry_does_it() -> None:
     room.check_no_failures()
 
 
+def test_idle_waits_for_work_in_the_database_that_a_full_disk_delays() -> None:
+    room, ada = opened()
+    emit(room, ada)
+    injector = fail_when_asked(room, "write *state.db-wal #1+ ENOSPC")
+    trigger_id = emit(room, ada)
+    idle = room.world.loop.create_task(room.runtime.idle())
+    room.settle(5)
+    assert not idle.done()
+    injector.remove()
+
+    room.run(idle)
+
+    assert status(room, trigger_id) == ("DONE", 1)
+
+
+def test_close_does_not_wait_for_work_in_the_database_that_a_full_disk_delays() -> None:
+    room, ada = opened()
+    emit(room, ada)
+    fail_when_asked(room, "write *state.db-wal #1+ ENOSPC")
+    emit(room, ada)
+    before_ns = room.host.clock.monotonic_ns()
+
+    room.run(room.runtime.close())
+
+    assert room.host.clock.monotonic_ns() - before_ns < SECOND_NS // 10
+
+
 def test_a_full_disk_delays_the_claim_and_messages_are_shown_without_it() -> None:
     room, ada = opened()
     trigger_id = emit(room, ada, in_s=60)
