@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from system.errors import Closed
 from system.ports import Clock, Host
 from system.recording.executions.execution import ExecutionView
 from system.recording.recorder import Recorder
@@ -19,11 +20,18 @@ class WalExecutionStore:
     """An ``ExecutionStore`` over the recording of a root.
 
     It also finds running executions, and finished ones whose last entries are not durable yet.
+    When the recording was closed, all calls raise ``Closed``: another process may have the root.
     """
 
     def __init__(self, recording: WalRecording, clock: Clock) -> None:
-        self._recording = recording
+        self._of_root = recording
         self._clock = clock
+
+    @property
+    def _recording(self) -> WalRecording:
+        if self._of_root.is_closed:
+            raise Closed("the recording was closed; open it again")
+        return self._of_root
 
     def save(self, record: ExecutionRecord) -> str:
         self._check_not_changing(record.execution_id)

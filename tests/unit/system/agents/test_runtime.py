@@ -56,6 +56,10 @@ def test_a_closed_runtime_refuses_every_call() -> None:
     triggers, activities, schedules = (
         room.runtime.triggers, room.runtime.activities, room.runtime.schedules,
     )  # fmt: skip
+    room.say(ada, "hello")
+    store = room.runtime.records
+    assert store is not None
+    (execution_id,) = store.list_all()
     room.run(room.runtime.close())
     before = dict(room.world.disk.files())
 
@@ -78,6 +82,11 @@ def test_a_closed_runtime_refuses_every_call() -> None:
             room.run(call)
     with pytest.raises(Closed, match="open it again"):
         room.start()
+    for read in (lambda: list(store.list_all()), lambda: store.load(execution_id)):
+        with pytest.raises(Closed, match="open it again"):
+            read()
+    with pytest.raises(Closed, match="open it again"):
+        store.invalidate(execution_id, "wrong", "Anna")
     assert dict(room.world.disk.files()) == before
 
 
