@@ -50,8 +50,8 @@ class WalRecording:
     ``running`` are the executions under way, ``waiting`` the finished ones whose record no
     checkpoint has written yet. ``files`` is the store of the others, and ``being_written`` are the
     ids of records that a checkpoint is writing now. When it ``is_closed``, another process may have
-    the root. At most ``most_bytes`` of the log records of an
-    execution are kept in memory. ``found`` are the packs that a recovery has found.
+    the root. At most ``most_bytes`` of the log records of an execution are kept in memory.
+    ``found`` are the packs that a recovery has found.
     """
 
     def __init__(
