@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol, 
 
 from xxhash import xxh3_128_digest
 
+from powercut.interpose.dotted_path import resolve_dots
 from sim.disk.calls.descriptor import FIRST_DESCRIPTOR
 from sim.disk.calls.name_calls import OWN_DESCRIPTOR
 from sim.disk.calls.process import Process
@@ -88,7 +89,6 @@ class Lifetime:
         self.is_plain = True
         self.known: dict[str, bool] = {}
         self._below = root + "/"
-        self._instead: dict[str, str] = {}
         self._ended: dict[int, threading.Thread] = {}
         self._drawn = count()
         # Neither changes the disk, so neither needs the lock.
@@ -115,34 +115,38 @@ class Lifetime:
                 return False, path
         if dir_fd is not None and not text.startswith("/"):
             return isinstance(dir_fd, int) and dir_fd >= FIRST_DESCRIPTOR, path
-        if text in self._instead:
-            clean = self._instead[text]
-            return self.holds(clean), clean
         found = self.known.get(text)
         if found is None:
             found, other = self._find(text)
             if other is not None:
-                self._instead[text] = other
-                return found, other
-            if len(self.known) >= _KNOWN_PATHS:
-                self.known.clear()
-            self.known[text] = found
+                return found, os.fsencode(other) if isinstance(path, bytes) else other
+            # A link in a path with ".." may change.
+            if ".." not in text:
+                if len(self.known) >= _KNOWN_PATHS:
+                    self.known.clear()
+                self.known[text] = found
         return found, path
 
     def _find(self, text: str) -> tuple[bool, str | None]:
-        if ".." not in text:
-            if not text.startswith("/"):
-                return self.on_disk, None
-            return self.holds(text) or self.holds(_clean(text)) or _names_descriptor(text), None
+        """Return whether a path is on the disk, and the path there if it is another one."""
+        has_dots = ".." in text
         if text.startswith("/"):
             whole = text
-        elif self.on_disk:
-            whole = posixpath.join(self.process.getcwd(), text)
+        elif self.on_disk and not has_dots:
+            return True, None
         else:
-            return False, None
-        clean = _clean(whole)
-        on_disk = self.holds(clean)
-        return on_disk, None if on_disk == self.holds(whole) else clean
+            try:
+                whole = posixpath.join(os.getcwd(), text)
+            except OSError:
+                # The directory was removed; it has a parent nevertheless.
+                return self.on_disk, None
+        if has_dots:
+            place, names = resolve_dots(whole, self.root)
+            found = posixpath.join(place, *names)
+            on_disk = self.holds(place) or (".." not in names and self.holds(_clean(found)))
+            return on_disk, None if on_disk == self.holds(whole) else found
+        on_disk = self.holds(text) or self.holds(_clean(whole)) or _names_descriptor(text)
+        return on_disk, None if not on_disk or text is whole else whole
 
     def holds(self, path: str) -> bool:
         """Return whether a normalized absolute path is the root, or below it."""
@@ -152,7 +156,6 @@ class Lifetime:
         """Note that the current directory is on the disk now, or on the real machine."""
         self.on_disk = on_disk
         self.known.clear()
-        self._instead.clear()
 
     # -- calls -----------------------------------------------------------------------------
 
