@@ -16,18 +16,13 @@ from types import MethodType
 from typing import Any, Final
 
 from powercut.interpose.router import ROUTER, Router
+from sim.disk.calls.descriptor import FIRST_DESCRIPTOR
 from sim.disk.calls.file_objects import open_file
 from sim.disk.calls.raw_file import RawFile
 
 RealFileIO: Final = io.FileIO
 _real_open: Final = io.open
 _real_open_code: Final = io.open_code
-_FLAGS: Final = {
-    "r": 0,
-    "w": os.O_CREAT | os.O_TRUNC,
-    "x": os.O_CREAT | os.O_EXCL,
-    "a": os.O_CREAT | os.O_APPEND,
-}
 
 
 def routed_files() -> Iterator[tuple[object, object]]:
@@ -51,10 +46,14 @@ def _open(
     lifetime = router.lifetime
     if lifetime is None:
         return _real_open(file, mode, buffering, encoding, errors, newline, closefd, opener)
-    if opener is not None and not isinstance(file, int) and isinstance(mode, str):
-        opener = _opened(opener(file, _flags(mode)))
-        on_disk, path = lifetime.where(opener(file, 0))
-        path = file
+    if opener is not None and not isinstance(file, int):
+        decides = _deciding(opener)
+        try:
+            return open_file(
+                lifetime, file, mode, buffering, encoding, errors, newline, closefd, decides
+            )
+        except _RealDescriptor as found:
+            on_disk, path, opener = False, file, _opened(found.descriptor)
     elif type(file) is str and lifetime.known.get(file):
         on_disk, path = True, file
     else:
@@ -82,16 +81,31 @@ _open_code.__name__ = _open_code.__qualname__ = "open_code"
 _open_code.__module__ = "_io"
 
 
-def _flags(mode: str) -> int:
-    """Return the flags that ``io.FileIO`` gives to an opener."""
-    access = next((letter for letter in mode if letter in _FLAGS), "r")
-    updates = "+" in mode
-    way = os.O_RDWR if updates else os.O_RDONLY if access == "r" else os.O_WRONLY
-    return way | _FLAGS[access] | os.O_CLOEXEC
+class _RealDescriptor(Exception):
+    """An opener returned ``descriptor``, which is one of the real machine."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(descriptor)
+        self.descriptor = descriptor
 
 
 def _opened(descriptor: int) -> Callable[[Any, int], int]:
     return lambda _path, _flags: descriptor
+
+
+def _deciding(opener: Callable[[Any, int], Any]) -> Callable[[Any, int], Any]:
+    """Return an opener whose call, after all checks of arguments, decides where the file is.
+
+    It raises ``_RealDescriptor`` if that is the real machine.
+    """
+
+    def opened(path: Any, flags: int) -> Any:
+        descriptor = opener(path, flags)
+        if isinstance(descriptor, int) and 0 <= descriptor < FIRST_DESCRIPTOR:
+            raise _RealDescriptor(descriptor)
+        return descriptor
+
+    return opened
 
 
 class FileIOType(ABCMeta):
@@ -127,10 +141,11 @@ def _file_io(
     opener: Callable[[Any, int], int] | None = None,
 ) -> Any:
     assert ROUTER.lifetime is not None
-    if opener is not None and not isinstance(file, int) and isinstance(mode, str):
-        opener = _opened(opener(file, _flags(mode)))
-        on_disk, path = ROUTER.lifetime.where(opener(file, 0))
-        path = file
+    if opener is not None and not isinstance(file, int):
+        try:
+            return type.__call__(FileIO, file, mode, closefd, _deciding(opener))
+        except _RealDescriptor as found:
+            on_disk, path, opener = False, file, _opened(found.descriptor)
     else:
         on_disk, path = ROUTER.lifetime.where(file)
     if not on_disk:

@@ -13,7 +13,7 @@ import secrets
 import stat
 import struct
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -174,6 +174,28 @@ def test_an_opener_decides_the_world(process: Process, tmp_path: Path) -> None:
     assert opened == [os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC] * 2
     assert process.disk.files() == {"/disk/f": b"x"}
     assert (tmp_path / "f").read_bytes() == b"x"
+
+
+def test_an_opener_is_not_called_for_arguments_that_are_refused(
+    process: Process, tmp_path: Path
+) -> None:
+    opened: list[int] = []
+
+    def opener(path: str, flags: int) -> int:
+        opened.append(os.open(path, flags))
+        return opened[-1]
+
+    for folder in ("/disk", str(tmp_path)):
+        make: Callable[..., object] = open
+        for call in (make, io.FileIO):
+            for path, mode, closefd in (("f", "wz", True), ("f", "w", False), ("\0", "w", True)):
+                with pytest.raises(ValueError, match=r"mode|closefd=False|null"):
+                    call(f"{folder}/{path}", mode, closefd=closefd, opener=opener)
+        with pytest.raises(ValueError, match="encoding"):
+            make(f"{folder}/f", "wb", -1, "utf-8", opener=opener)
+        assert os.listdir(folder) == []
+    assert not opened
+    assert not process.open_descriptors
 
 
 def test_a_file_without_a_name_gets_one_by_its_descriptor(process: Process) -> None:
