@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from typing import Any
 
 from powercut.interpose import fcntl_calls
@@ -118,6 +119,11 @@ def copy_file_range_call(real: Real) -> Routed:
         if on_disk == (True, True):
             return lifetime.call(Process.copy_file_range, src, dst, count, offset_src, offset_dst)
         _check_count(count)
+        modes = _mode(src), _mode(dst)
+        if any(map(stat.S_ISDIR, modes)):
+            raise os_error(errno.EISDIR)
+        if not all(map(stat.S_ISREG, modes)):
+            raise os_error(errno.EINVAL)
         return _copy(src, offset_src, dst, offset_dst, count)
 
     return routed
@@ -137,6 +143,8 @@ def sendfile_call(real: Real) -> Routed:
             return lifetime.call(Process.sendfile, out_fd, in_fd, offset, count)
         if SENDFILE_CHECKS_COUNT:
             _check_count(count)
+        if offset is None and _is_stream(in_fd):
+            raise os_error(errno.EINVAL)
         return _copy(in_fd, offset, out_fd, None, count)
 
     return routed
@@ -156,9 +164,9 @@ def splice_call(real: Real) -> Routed:
         if on_disk == (False, False):
             moved: int = real(src, dst, count, offset_src, offset_dst, flags)
             return moved
-        if on_disk == (True, True):
-            raise os_error(errno.EINVAL)
         _check_count(count)
+        if count and not any(map(stat.S_ISFIFO, (_mode(src), _mode(dst)))):
+            raise os_error(errno.EINVAL)
         return _copy(src, offset_src, dst, offset_dst, count)
 
     return routed
@@ -168,6 +176,15 @@ def _are_of_disk(lifetime: Lifetime | None, first: int, second: int) -> tuple[bo
     if lifetime is None:
         return False, False
     return is_of_disk(first), is_of_disk(second)
+
+
+def _mode(fd: int) -> int:
+    return os.fstat(fd).st_mode
+
+
+def _is_stream(fd: int) -> bool:
+    """Return whether a descriptor has no offset: one of a pipe or a socket."""
+    return stat.S_ISFIFO(_mode(fd)) or stat.S_ISSOCK(_mode(fd))
 
 
 def _check_count(count: int) -> None:

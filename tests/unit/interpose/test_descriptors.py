@@ -1,0 +1,53 @@
+"""Calls on descriptors: one program in a real directory and below the root, with equal results."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from powercut.interpose.interposed import interposed
+from sim.disk.calls.process import Process
+from sim.disk.disk import Disk
+from tests.conformance.calls import fails
+
+
+@pytest.fixture(params=["disk", "machine"], autouse=True)
+def _place(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Enter a directory of the simulated disk, then one of the machine."""
+    if request.param == "disk":
+        with interposed(Process(Disk()), sandbox=False):
+            yield
+    else:
+        monkeypatch.chdir(tmp_path)
+        yield
+
+
+def test_only_splice_and_sendfile_to_it_take_a_pipe_or_socket() -> None:
+    reader, writer = os.pipe()
+    one, other = socket.socketpair()
+    with closing(one), closing(other), open("f", "w+b", buffering=0) as file:
+        file.write(b"content")
+        file.seek(0)
+        for stream in (reader, one.fileno()):
+            for count in (0, 3):
+                fails(errno.EINVAL, os.sendfile, file.fileno(), stream, None, count)
+                fails(errno.ESPIPE, os.sendfile, file.fileno(), stream, 0, count)
+                fails(errno.EINVAL, os.copy_file_range, stream, file.fileno(), count)
+                fails(errno.EINVAL, os.copy_file_range, file.fileno(), stream, count)
+        directory = os.open("/tmp", os.O_RDONLY)
+        fails(errno.EISDIR, os.copy_file_range, directory, file.fileno(), 3)
+        fails(errno.EINVAL, os.splice, directory, file.fileno(), 3)
+        os.close(directory)
+        assert os.sendfile(writer, file.fileno(), 1, 3) == 3
+        assert os.splice(reader, file.fileno(), 3) == 3
+        assert os.pread(file.fileno(), 9, 0) == b"onttent"
+    os.close(reader)
+    os.close(writer)
