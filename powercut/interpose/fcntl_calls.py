@@ -59,7 +59,7 @@ def fcntl(lifetime: Lifetime, fd: Any, cmd: int, arg: Any = 0, /) -> int | bytes
             lifetime.call(Process.set_status_flags, number, arg)
             return 0
         case real_fcntl.F_DUPFD | real_fcntl.F_DUPFD_CLOEXEC:
-            copy = lifetime.call(Process.dup, number)
+            copy = lifetime.call(Process.dup_from, number, arg)
             lifetime.call(Process.set_inheritable, copy, cmd == real_fcntl.F_DUPFD)
             return copy
     if cmd in _SETS_LOCK:

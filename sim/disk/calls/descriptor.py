@@ -92,6 +92,14 @@ class DescriptorTable:
         self._next = max(self._next, descriptor + 1)
         self.files[descriptor] = file
 
+    def add_from(self, lowest: int, file: OpenFile) -> int | None:
+        """Return a new descriptor from ``lowest`` on, or None if no such number is free."""
+        numbers = range(max(lowest, self.first), self.first + self.limit)
+        descriptor = next((number for number in numbers if number not in self.files), None)
+        if descriptor is not None:
+            self.add_at(descriptor, file)
+        return descriptor
+
     def remove(self, descriptor: int) -> OpenFile | None:
         """Close a descriptor, and return its description; None if there is none."""
         file = self.files.pop(descriptor, None)

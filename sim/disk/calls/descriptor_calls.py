@@ -58,6 +58,16 @@ class DescriptorCalls(ProcessState):
             raise os_error(errno.EMFILE)
         return self._descriptors.add(file)
 
+    def dup_from(self, fd: int, lowest: int, /) -> int:
+        """Return one more descriptor, from ``lowest`` on (``F_DUPFD`` of ``fcntl``)."""
+        file, lowest = self._file(c_int(fd)), c_int(lowest)
+        if not 0 <= lowest < self._descriptors.first + self._descriptors.limit:
+            raise os_error(errno.EINVAL)
+        descriptor = self._descriptors.add_from(lowest, file)
+        if descriptor is None:
+            raise os_error(errno.EMFILE)
+        return descriptor
+
     def dup2(self, fd: int, fd2: int, inheritable: bool = True) -> int:
         """Make ``fd2`` a descriptor of the open file description of ``fd``; return ``fd2``.
 

@@ -38,7 +38,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "sendfile": (DESCRIPTOR, DESCRIPTOR, 0, 1), "set_blocking": (DESCRIPTOR, 0),
     "set_inheritable": (DESCRIPTOR, 0), "stat": ("/a",), "statvfs": ("/a",), "symlink": ("x", "/l"),
     "sync": (), "truncate": ("/a", 0), "umask": (0,), "unlink": ("/a",), "utime": ("/a",),
-    "status_flags": (DESCRIPTOR,), "set_status_flags": (DESCRIPTOR, 0),
+    "dup_from": (DESCRIPTOR, 0), "status_flags": (DESCRIPTOR,), "set_status_flags": (DESCRIPTOR, 0),
     "write": (DESCRIPTOR, b"x"), "writev": (DESCRIPTOR, [b"x"]),
 }  # fmt: skip
 NO_CALLS = {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import resource
 import socket
 from collections.abc import Iterator
 from contextlib import closing
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from powercut.interpose.interposed import interposed
+from sim.disk.calls.descriptor import FIRST_DESCRIPTOR
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
 from tests.conformance.calls import fails
@@ -51,3 +54,36 @@ def test_only_splice_and_sendfile_to_it_take_a_pipe_or_socket() -> None:
         assert os.pread(file.fileno(), 9, 0) == b"onttent"
     os.close(reader)
     os.close(writer)
+
+
+@pytest.mark.parametrize("command", [fcntl.F_DUPFD, fcntl.F_DUPFD_CLOEXEC])
+def test_a_duplicate_has_the_lowest_free_number_from_the_argument_on(command: int) -> None:
+    descriptor = os.open("f", os.O_CREAT | os.O_RDWR)
+    copies = [fcntl.fcntl(descriptor, command, descriptor + 50) for _ in range(3)]
+    assert copies == [descriptor + 50, descriptor + 51, descriptor + 52]
+    os.close(copies.pop(0))
+    copies.append(fcntl.fcntl(descriptor, command, descriptor + 49))
+    copies.append(fcntl.fcntl(descriptor, command, descriptor + 50))
+    copies.append(fcntl.fcntl(descriptor, command, 0))
+    assert copies[2:4] == [descriptor + 49, descriptor + 50]
+    assert copies[4] < descriptor + 49
+    assert {os.get_inheritable(each) for each in copies} == {command == fcntl.F_DUPFD}
+    for each in copies:
+        assert os.fstat(each).st_ino == os.fstat(descriptor).st_ino
+        os.close(each)
+    fails(errno.EINVAL, fcntl.fcntl, descriptor, command, -1)
+    fails(errno.EINVAL, fcntl.fcntl, descriptor, command, (1 << 31) - 1)
+    os.close(descriptor)
+    fails(errno.EBADF, fcntl.fcntl, descriptor, command, -1)
+
+
+@pytest.mark.parametrize("command", [fcntl.F_DUPFD, fcntl.F_DUPFD_CLOEXEC])
+def test_a_duplicate_fails_if_no_number_from_the_argument_on_is_free(command: int) -> None:
+    descriptor = os.open("f", os.O_CREAT | os.O_RDWR)
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    last = descriptor + 1023 if descriptor >= FIRST_DESCRIPTOR else limit - 1
+    assert fcntl.fcntl(descriptor, command, last) == last
+    fails(errno.EMFILE, fcntl.fcntl, descriptor, command, last)
+    fails(errno.EINVAL, fcntl.fcntl, descriptor, command, last + 1)
+    os.closerange(last, last + 1)
+    os.close(descriptor)
