@@ -20,7 +20,8 @@ _CHILD = """
 import fcntl, os, sys
 descriptor = os.open(sys.argv[1], os.O_RDWR)
 try:
-    getattr(fcntl, sys.argv[2])(descriptor, *map(int, sys.argv[3:]))
+    call = os.lockf if sys.argv[2] == "os.lockf" else getattr(fcntl, sys.argv[2])
+    call(descriptor, *map(int, sys.argv[3:]))
 except OSError as error:
     print(error.errno)
 else:
@@ -34,7 +35,8 @@ def elsewhere(arm: Arm, name: str, call: str, *arguments: int) -> int:
         other = Process(arm.os.disk)
         descriptor = other.open(arm.path(name), os.O_RDWR)
         try:
-            getattr(FcntlModule(other), call)(descriptor, *arguments)
+            lock = other.lockf if call == "os.lockf" else getattr(FcntlModule(other), call)
+            lock(descriptor, *arguments)
         except OSError as error:
             return error.errno or -1
         finally:
@@ -161,6 +163,14 @@ def test_os_lockf_locks_from_the_offset_on(arm: Arm, take: int) -> None:
     arm.os.lockf(descriptor, os.F_ULOCK, 5)
     assert elsewhere(arm, "a", "lockf", busy) == 0
     fails(errno.EINVAL, arm.os.lockf, descriptor, 99, 5)
+    close(arm, [descriptor])
+
+
+@pytest.mark.parametrize(("taken", "number"), [(SHARED, 0), (EXCLUSIVE, errno.EACCES)])
+def test_os_lockf_finds_only_exclusive_locks_of_others(arm: Arm, taken: int, number: int) -> None:
+    (descriptor,) = opened(arm, 1)
+    arm.fcntl.lockf(descriptor, taken | NOT_BLOCKING)
+    assert elsewhere(arm, "a", "os.lockf", os.F_TEST, 5) == number
     close(arm, [descriptor])
 
 

@@ -67,7 +67,9 @@ class LockCalls(ProcessState):
     def lockf(self, fd: int, command: int, length: int, /) -> None:
         """Take, test or release an exclusive record lock from the offset on (``os.lockf``).
 
-        ``fcntl.lockf`` is another call with other commands; it is ``record_lock`` here.
+        ``F_TEST`` fails with EACCES if another process has an exclusive lock: glibc asks for a
+        shared one (``io/lockf.c``). ``fcntl.lockf`` is another call with other commands; it is
+        ``record_lock`` here.
         """
         fd, command, length = c_int(fd), c_int(command), off_t(length)
         self._file(fd)
@@ -81,7 +83,7 @@ class LockCalls(ProcessState):
             case os.F_TEST:
                 file = self._file(fd)
                 lock = self._record(
-                    file, exclusive=True, length=length, start=0, whence=os.SEEK_CUR
+                    file, exclusive=False, length=length, start=0, whence=os.SEEK_CUR
                 )
                 if self.disk.locks.is_record_locked(file.number, lock):
                     raise os_error(errno.EACCES)
