@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 from collections.abc import Callable
@@ -109,6 +110,29 @@ def test_only_the_owner_changes_attributes(arm: Arm) -> None:
     with as_other_user(arm) as other:
         other.os.utime(path)
         fails(errno.EPERM, other.os.utime, path, ns=(0, 0))
+
+
+def set_flags(arm: Arm, descriptor: int, flags: int) -> int:
+    """Set the status flags of a descriptor (``F_SETFL``), and return them all."""
+    if arm.is_simulated:
+        arm.os.set_status_flags(descriptor, flags)
+        return int(arm.os.status_flags(descriptor))
+    arm.fcntl.fcntl(descriptor, fcntl.F_SETFL, flags)
+    return int(arm.fcntl.fcntl(descriptor, fcntl.F_GETFL))
+
+
+@as_root
+def test_only_the_owner_adds_the_flag_that_keeps_the_time_of_access(arm: Arm) -> None:
+    descriptor = arm.os.open(put(arm, "a"), os.O_RDWR)
+    assert set_flags(arm, descriptor, os.O_NOATIME) & os.O_NOATIME
+    assert not set_flags(arm, descriptor, 0) & os.O_NOATIME
+    arm.os.close(descriptor)
+    arm.os.chmod(arm.path("a"), 0o666)
+    with as_other_user(arm) as other:
+        descriptor = other.os.open(arm.path("a"), os.O_RDWR)
+        fails(errno.EPERM, set_flags, other, descriptor, os.O_NOATIME | os.O_APPEND)
+        assert not set_flags(other, descriptor, 0) & os.O_APPEND
+        other.os.close(descriptor)
 
 
 @as_root

@@ -14,7 +14,7 @@ from sim.disk.disk import DEAD
 from sim.disk.os_error import os_error
 from sim.errors import PowerOff, UnsupportedOperation
 
-_CHANGEABLE: Final = os.O_APPEND | os.O_NONBLOCK
+_CHANGEABLE: Final = os.O_APPEND | os.O_NOATIME | os.O_NONBLOCK
 _ONLY_AT_OPEN: Final = os.O_CREAT | os.O_EXCL | os.O_NOCTTY | os.O_TRUNC | os.O_CLOEXEC
 _LARGE_FILE: Final = 0o100000
 """``O_LARGEFILE`` of the kernel, which it sets on every file; that of 64-bit libc is 0."""
@@ -126,9 +126,17 @@ class DescriptorCalls(ProcessState):
         return self._file(c_int(fd)).flags.number & ~_ONLY_AT_OPEN | _LARGE_FILE
 
     def set_status_flags(self, fd: int, flags: int, /) -> None:
-        """Set ``O_APPEND`` and ``O_NONBLOCK`` (``F_SETFL``); other flags stay as they are."""
+        """Set ``O_APPEND``, ``O_NOATIME`` and ``O_NONBLOCK`` (``F_SETFL``); others stay.
+
+        Only the owner of a file may add ``O_NOATIME`` (EPERM).
+        """
         fd, flags = c_int(fd), c_int(flags)
         file = self._file(fd)
+        is_added = flags & os.O_NOATIME and not file.flags.no_access_time
+        if is_added and not self._identity.owns(self._inode(file.number)):
+            raise os_error(errno.EPERM)
+        if flags & os.O_DIRECT:
+            raise UnsupportedOperation("fcntl: O_DIRECT is not modelled; leave it out")
         file.flags = open_flags(file.flags.number & ~_CHANGEABLE | flags & _CHANGEABLE)
 
     def isatty(self, fd: int, /) -> bool:

@@ -55,6 +55,7 @@ def test_unknown_flags_are_shown_as_numbers(process: Process, flags: int) -> Non
     ("call", "message"),
     [
         (lambda h, d: h.dup2(d, 1), "dup2: fd2=1 is not modelled"),
+        (lambda h, d: h.set_status_flags(d, os.O_DIRECT), "fcntl: O_DIRECT is not modelled"),
         (lambda h, d: h.pwritev(d, [b"x"], 0, 1), "pwritev: flags=0x1"),
         (lambda h, d: h.preadv(d, [bytearray(1)], 0, 8), "preadv: flags=0x8"),
         (lambda h, d: h.lseek(h.open("/", os.O_RDONLY), 5, os.SEEK_SET), "lseek: a directory"),
