@@ -16,6 +16,7 @@ import mmap as real_mmap
 import os
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final, Self
 
 from powercut.interpose.lifetime import Lifetime
@@ -49,6 +50,7 @@ class FileMapping:
         self._disk = process.disk
         self._path = process.path_of(fd)
         self._shown: Blocks = NO_BLOCKS
+        self._size = 0
         self.memory = os.memfd_create("powercut")
         self.after_call()
 
@@ -59,6 +61,11 @@ class FileMapping:
     def drop(self) -> None:
         """Count one mapping less."""
         self.users -= 1
+
+    @property
+    def size(self) -> int:
+        """The size of the file in bytes; the memory is not shorter."""
+        return self._inode.size
 
     @property
     def _inode(self) -> Inode:
@@ -83,9 +90,12 @@ class FileMapping:
     def after_call(self) -> None:
         """Show the program the bytes that a call wrote to the file."""
         inode, shown = self._inode, self._shown
-        # The memory never shrinks: a program that reads behind the end of its file gets zeros.
-        if inode.size > os.fstat(self.memory).st_size:
+        if inode.size < self._size:
+            with self.cut_to_size():
+                pass
+        elif inode.size > os.fstat(self.memory).st_size:
             os.ftruncate(self.memory, inode.size)
+        self._size = inode.size
         if inode.blocks is shown:
             return
         for index in sorted({*inode.blocks, *shown}):
@@ -95,6 +105,20 @@ class FileMapping:
                 size = os.fstat(self.memory).st_size
                 os.pwrite(self.memory, page[: size - index * BLOCK_BYTES], index * BLOCK_BYTES)
         self._shown = inode.blocks
+
+    @contextmanager
+    def cut_to_size(self) -> Iterator[None]:
+        """Give the memory the size of the file for a moment.
+
+        That drops the pages behind the end, also those that a private mapping has changed. Then
+        the memory is as long as before: a program that reads there gets zeros.
+        """
+        size = os.fstat(self.memory).st_size
+        os.ftruncate(self.memory, self.size)
+        try:
+            yield
+        finally:
+            os.ftruncate(self.memory, size)
 
     def sync(self, _process: Process, start: int, end: int) -> None:
         """Make the data in some pages of the file durable; the caller has written it back."""
@@ -148,7 +172,8 @@ class mmap(RealMmap, metaclass=MappingType):  # noqa: N801 - the name of the cla
         is_shared, writes = _protection(*arguments, **options)
         file = _file_mapping(lifetime, fileno)
         try:
-            made = super().__new__(cls, file.memory, length, *arguments, **options)
+            with lifetime.lock, file.cut_to_size():
+                made = super().__new__(cls, file.memory, length, *arguments, **options)
             _check_access(lifetime, fileno, writes=is_shared and writes)
         except BaseException:
             file.drop()
@@ -179,6 +204,11 @@ class mmap(RealMmap, metaclass=MappingType):  # noqa: N801 - the name of the cla
             # Only a shared mapping that can be written has something to sync.
             if end > start and self._writes:
                 self._lifetime.call(self._file.sync, start, end)
+
+    def size(self) -> int:
+        """Return the size of the file in bytes, which may differ from that of the mapping."""
+        size = super().size()
+        return size if self._file is None else self._file.size
 
     def resize(self, newsize: int, /) -> None:
         """Resize the mapping and the file."""

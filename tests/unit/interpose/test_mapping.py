@@ -136,6 +136,54 @@ def test_a_mapping_resizes_its_file(process: Process) -> None:
     assert Path("f").read_bytes()[-2:] == b"\0z"
 
 
+def test_a_new_mapping_has_the_size_of_its_file(process: Process, tmp_path: Path) -> None:
+    for folder in ("/disk", str(tmp_path)):
+        with open(f"{folder}/f", "w+b", buffering=0) as file:
+            file.write(b"0123456789" * 1000)
+            with mmap.mmap(file.fileno(), 0) as memory:
+                file.truncate(5000)
+                assert (memory.size(), len(memory)) == (5000, 10_000)
+                with mmap.mmap(file.fileno(), 0) as other:
+                    assert len(other) == 5000
+                with mmap.mmap(file.fileno(), 0, offset=4096) as other:
+                    assert (len(other), other.size()) == (904, 5000)
+                for length, offset in ((5001, 0), (905, 4096), (0, 8192)):
+                    with pytest.raises(ValueError, match="greater than file size"):
+                        mmap.mmap(file.fileno(), length, offset=offset)
+                file.truncate(0)
+                with pytest.raises(ValueError, match="empty file"):
+                    mmap.mmap(file.fileno(), 0)
+                file.truncate(9000)
+                assert memory.size() == 9000
+            with pytest.raises(ValueError, match="closed"):
+                memory.size()
+
+
+def test_a_truncation_drops_the_pages_of_a_private_mapping(
+    process: Process, tmp_path: Path
+) -> None:
+    for folder in ("/disk", str(tmp_path)):
+        with open(f"{folder}/f", "w+b", buffering=0) as file:
+            file.write(b"a" * 12_288)
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) as memory:
+                memory[:1] = memory[4096:4097] = memory[8192:8193] = b"X"
+                file.truncate(4100)
+                file.seek(0)
+                file.write(b"b" * 12_288)
+                assert memory[:2] == b"Xa"
+                assert memory[4096:4098] == b"Xa"
+                assert memory[8192:8194] == b"bb"
+
+
+def test_memory_behind_the_end_of_a_file_is_zero(process: Process) -> None:
+    with open("f", "r+b", buffering=0) as file, mmap.mmap(file.fileno(), 0) as memory:
+        file.truncate(5000)
+        assert memory[4995:5005] == b"56789" + bytes(5)
+        assert memory[9000:] == bytes(1000)
+        file.truncate(10_000)
+        assert memory[4995:] == b"56789" + bytes(5000)
+
+
 def test_a_mapping_that_was_dropped_is_written_back(process: Process) -> None:
     with open("f", "r+b") as file:
         memory = mmap.mmap(file.fileno(), 4096)
