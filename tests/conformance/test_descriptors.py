@@ -103,6 +103,13 @@ def test_dup2_of_a_descriptor_to_itself_needs_only_that_it_is_open(
     assert arm.os.read(descriptor, 3) == b"con"
 
 
+def test_dup2_of_a_closed_descriptor_to_itself(arm: Arm) -> None:
+    closed = arm.os.open(put(arm, "a"), os.O_RDONLY)
+    arm.os.close(closed)
+    fails(errno.EBADF, arm.os.dup2, closed, closed)
+    fails(errno.EINVAL, arm.os.dup2, closed, closed, inheritable=False)
+
+
 def test_closerange_closes_open_descriptors_and_ignores_the_others(arm: Arm) -> None:
     path = put(arm, "a")
     descriptors = [arm.os.open(path, os.O_RDONLY) for _ in range(4)]

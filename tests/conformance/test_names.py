@@ -132,6 +132,14 @@ def test_symlink_and_readlink_refuse(arm: Arm) -> None:
     fails(errno.EINVAL, arm.os.readlink, arm.top)
 
 
+def test_readlink_of_an_empty_path_needs_an_open_descriptor(arm: Arm) -> None:
+    file, closed = arm.os.open(put(arm, "a"), os.O_RDONLY), arm.os.open(arm.top, os.O_RDONLY)
+    arm.os.close(closed)
+    for descriptor, number in ((None, errno.ENOENT), (file, errno.ENOENT), (closed, errno.EBADF)):
+        assert fails(number, arm.os.readlink, "", dir_fd=descriptor).filename == ""
+    arm.os.close(file)
+
+
 def test_rename_replaces_a_file_that_stays_open(arm: Arm) -> None:
     old = arm.os.open(put(arm, "a", b"old"), os.O_RDONLY)
     arm.os.replace(put(arm, "b", b"new"), arm.path("a"))

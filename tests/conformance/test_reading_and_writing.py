@@ -185,6 +185,21 @@ def test_vectors_are_read_and_written_as_one(arm: Arm, descriptor: int) -> None:
     fails(errno.EINVAL, arm.os.writev, descriptor, [b""] * 1025)
 
 
+def test_a_vector_without_bytes_can_be_read_from_a_directory(arm: Arm, descriptor: int) -> None:
+    directory = arm.os.open(arm.top, os.O_RDONLY)
+    for buffers in ([], [bytearray(0)]):
+        for offset in (-1, 0, 5):
+            assert arm.os.preadv(directory, buffers, offset) == 0
+        assert arm.os.readv(directory, buffers) == 0
+    fails(errno.EINVAL, arm.os.preadv, directory, [], -2)
+    fails(errno.EISDIR, arm.os.preadv, directory, [bytearray(1)], 0)
+    arm.os.close(directory)
+    fails(errno.EBADF, arm.os.preadv, directory, [], 0)
+    writer = arm.os.open(arm.path("a"), os.O_WRONLY)
+    fails(errno.EBADF, arm.os.preadv, writer, [], 0)
+    arm.os.close(writer)
+
+
 def test_sendfile_writes_at_the_offset_of_its_target(arm: Arm, descriptor: int) -> None:
     target = arm.os.open(arm.path("b"), CREATE)
     assert arm.os.sendfile(target, descriptor, 3, 100) == 4

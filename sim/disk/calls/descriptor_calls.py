@@ -71,10 +71,14 @@ class DescriptorCalls(ProcessState):
     def dup2(self, fd: int, fd2: int, inheritable: bool = True) -> int:
         """Make ``fd2`` a descriptor of the open file description of ``fd``; return ``fd2``.
 
-        An open ``fd2`` is closed first, and an error of that is lost (dup(2), "NOTES"). Numbers
+        An open ``fd2`` is closed first, and an error of that is lost (dup(2), "NOTES"). Equal
+        numbers that are not to be inheritable fail with EINVAL, as ``dup3`` does. Numbers
         below those of this process belong to the real process: ``UnsupportedOperation``.
         """
         fd, fd2 = c_int(fd), c_int(fd2)
+        self._must_live()
+        if fd == fd2 >= 0 and not inheritable:
+            raise os_error(errno.EINVAL)
         file = self._file(fd)
         first = self._descriptors.first
         if not 0 <= fd2 < first + self._descriptors.limit:
@@ -84,8 +88,6 @@ class DescriptorCalls(ProcessState):
                 f"dup2: fd2={fd2} is not modelled; simulated descriptors start at {first}"
             )
         if fd == fd2:
-            if not inheritable:
-                raise os_error(errno.EINVAL)
             return fd2
         if fd2 in self._files:
             with suppress(OSError):

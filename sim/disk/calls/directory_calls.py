@@ -81,6 +81,9 @@ class DirectoryCalls(StatCalls):
     def readlink(self, path: StrOrBytesPath, *, dir_fd: int | None = None) -> str | bytes:
         """Return the path that a symbolic link holds."""
         name, directory_fd = path_name(path, "readlink"), directory_descriptor(dir_fd)
+        if not name.text and directory_fd is not None:
+            # readlinkat(2) takes an empty path (LOOKUP_EMPTY), and looks at the descriptor.
+            self._file(directory_fd, path)
         inode = self._resolve(name, directory_fd, path, follow=False)
         if not inode.link_text:
             raise os_error(errno.EINVAL, path)

@@ -55,7 +55,10 @@ class TransferCalls(ContentCalls):
         _refuse_flags("preadv", flags)
         if offset == -1:
             return self.readv(fd, buffers)
-        return _scatter(views, self.pread(fd, sum(view.nbytes for view in views), offset))
+        length = sum(view.nbytes for view in views)
+        if not length and offset >= 0 and self._file(fd).flags.readable:
+            return 0
+        return _scatter(views, self.pread(fd, length, offset))
 
     def writev(self, fd: int, buffers: Sequence[ReadableBuffer], /) -> int:
         """Write the buffers as one; return the bytes written."""
