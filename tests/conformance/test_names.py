@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from sim.disk.calls.interpreter import LINK_FOLLOWS
-from tests.conformance.arms import Arm
+from tests.conformance.arms import Arm, file_system_type
 from tests.conformance.calls import content, fails, put
 
 
@@ -96,6 +96,19 @@ def test_link_refuses_directories_and_names_both_paths(arm: Arm) -> None:
     fails(errno.ENOENT, arm.os.link, arm.path("a"), arm.path("missing/b"))
     fails(errno.ENOENT, arm.os.link, arm.path("a"), arm.path("c/"))
     fails(errno.ENOENT, arm.os.link, arm.path("missing"), arm.path("c"))
+
+
+def test_a_file_has_as_many_names_as_pathconf_allows(arm: Arm) -> None:
+    if not arm.is_simulated and file_system_type(arm.top) != "ext4":
+        pytest.skip("the limit is that of ext4")
+    most = arm.os.pathconf(put(arm, "a"), "PC_LINK_MAX")
+    for number in range(most - 1):
+        arm.os.link(arm.path("a"), arm.path(str(number)))
+    fails(errno.EMLINK, arm.os.link, arm.path("a"), arm.path("b"))
+    fails(errno.EEXIST, arm.os.link, arm.path("a"), arm.path("0"))
+    assert arm.os.stat(arm.path("0")).st_nlink == most
+    arm.os.unlink(arm.path("0"))
+    arm.os.link(arm.path("a"), arm.path("b"))
 
 
 def test_link_follows_a_symbolic_link_beside_a_dir_fd_or_from_3_14_on(

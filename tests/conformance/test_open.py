@@ -131,9 +131,15 @@ def test_an_unnamed_file_with_o_excl_and_an_unlinked_one_get_no_name(arm: Arm) -
     was_named = arm.os.open(arm.top, os.O_TMPFILE | os.O_RDWR)
     arm.os.link(f"/proc/self/fd/{was_named}", arm.path("a"), src_dir_fd=directory)
     arm.os.unlink(arm.path("a"))
+    put(arm, "c")
     for descriptor in (exclusive, unlinked, was_named):
         source = f"/proc/self/fd/{descriptor}"
         fails(errno.ENOENT, arm.os.link, source, arm.path("b"), src_dir_fd=directory)
+        # That it has no name is noticed after all errors of the new name.
+        fails(errno.EEXIST, arm.os.link, source, arm.path("c"), src_dir_fd=directory)
+        fails(errno.ENOTDIR, arm.os.link, source, arm.path("c/b"), src_dir_fd=directory)
+    source = f"/proc/self/fd/{directory}"
+    fails(errno.EPERM, arm.os.link, source, arm.path("b"), src_dir_fd=directory)
     for descriptor in (exclusive, unlinked, was_named, directory):
         arm.os.close(descriptor)
 

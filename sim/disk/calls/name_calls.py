@@ -9,12 +9,15 @@ from typing import Final
 
 from sim.disk.cache.inode import ROOT, Inode
 from sim.disk.calls.arguments import c_int, directory_descriptor
+from sim.disk.calls.descriptor import OpenFile
 from sim.disk.calls.interpreter import LINK_FOLLOWS
 from sim.disk.calls.path_name import DOTS, PathName, StrOrBytesPath, path_name
 from sim.disk.calls.permissions import WRITE
 from sim.disk.calls.process_state import ProcessState
 from sim.disk.os_error import os_error
 
+LINK_MAX: Final = 65_000
+"""The most names of one file, as on ext4."""
 _MKDIR_BITS: Final = 0o1777
 OWN_DESCRIPTOR: Final = re.compile("/proc/self/fd/([0-9]+)", re.ASCII)
 """The path by which a process names what one of its descriptors refers to (proc(5))."""
@@ -95,12 +98,16 @@ class NameCalls(ProcessState):
         self._must_live()
         follow = follow_symlinks and (LINK_FOLLOWS or src_fd is not None or dst_fd is not None)
         own_descriptor = OWN_DESCRIPTOR.fullmatch(source.text)
-        if own_descriptor is not None:
-            inode = self._of_descriptor(int(own_descriptor[1]), src, dst, follow=follow)
-        else:
+        if own_descriptor is None:
             inode = self._resolve(source, src_fd, src, dst, follow=follow)
+            file = None
+        else:
+            file = self._files.get(int(own_descriptor[1]))
+            if file is None:
+                raise os_error(errno.ENOENT, src, dst)
+            inode = self._inode(file.number)
         directory = self._vacant(name, dst_fd, src, dst)
-        if own_descriptor is not None and not follow:
+        if file is not None and not follow:
             # The link itself, which lies on another file system.
             raise os_error(errno.EXDEV, src, dst)
         if not self._identity.may_link(inode):
@@ -108,6 +115,10 @@ class NameCalls(ProcessState):
         self._check_may_change(directory, src, dst)
         if inode.is_directory:
             raise os_error(errno.EPERM, src, dst)
+        if file is not None and not self._may_be_named(file, inode):
+            raise os_error(errno.ENOENT, src, dst)
+        if inode.links >= LINK_MAX:
+            raise os_error(errno.EMLINK, src, dst)
         self.disk.link(inode, directory, name.last, name.text)
 
     def rename(
@@ -282,13 +293,7 @@ class NameCalls(ProcessState):
             directory = self._inode(directory.parent)
         return True
 
-    def _of_descriptor(self, descriptor: int, src: object, dst: object, *, follow: bool) -> Inode:
-        """Return the file of ``/proc/self/fd/N``; ENOENT if ``follow`` leads to none."""
-        file = self._files.get(descriptor)
-        if file is None:
-            raise os_error(errno.ENOENT, src, dst)
-        inode = self._inode(file.number)
-        may_be_named = inode.number in self.disk.cache.never_named and not file.flags.exclusive
-        if follow and not (inode.links or may_be_named):
-            raise os_error(errno.ENOENT, src, dst)
-        return inode
+    def _may_be_named(self, file: OpenFile, inode: Inode) -> bool:
+        """Return whether the inode of an open file has a name, or never had one and may get it."""
+        is_new = inode.number in self.disk.cache.never_named and not file.flags.exclusive
+        return bool(inode.links) or is_new

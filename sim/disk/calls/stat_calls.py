@@ -17,6 +17,7 @@ from sim.disk.calls.arguments import (
     file_descriptor,
 )
 from sim.disk.calls.interpreter import NO_DESCRIPTOR
+from sim.disk.calls.name_calls import LINK_MAX
 from sim.disk.calls.path_name import (
     NAME_MAX,
     PATH_MAX,
@@ -41,7 +42,7 @@ _NO_LIMIT: Final = -1
 # pathconf(3) on ext4 with blocks of 4,096 bytes.
 _LIMITS: Final = {
     "PC_ALLOC_SIZE_MIN": BLOCK_BYTES, "PC_ASYNC_IO": 1, "PC_CHOWN_RESTRICTED": 1,
-    "PC_FILESIZEBITS": 64, "PC_LINK_MAX": 65_000, "PC_MAX_CANON": 255, "PC_MAX_INPUT": 255,
+    "PC_FILESIZEBITS": 64, "PC_LINK_MAX": LINK_MAX, "PC_MAX_CANON": 255, "PC_MAX_INPUT": 255,
     "PC_NAME_MAX": NAME_MAX, "PC_NO_TRUNC": 1, "PC_PATH_MAX": PATH_MAX, "PC_PIPE_BUF": 4096,
     "PC_REC_MIN_XFER_SIZE": BLOCK_BYTES, "PC_REC_XFER_ALIGN": BLOCK_BYTES, "PC_VDISABLE": 0,
 }  # fmt: skip
