@@ -291,3 +291,25 @@ def test_a_hard_link_to_a_file_of_another_user_needs_access(arm: Arm) -> None:
     arm.os.symlink("a", arm.path("l"))
     with as_other_user(arm) as other:
         fails(errno.EPERM, other.os.link, arm.path("l"), arm.path("c"), follow_symlinks=False)
+
+
+@as_root
+@pytest.mark.parametrize(
+    ("mode", "owner", "number"),
+    [
+        (0o1777, 8, errno.EACCES), (0o1772, 8, errno.EACCES), (0o1775, 8, errno.ELOOP),
+        (0o0777, 8, errno.ELOOP), (0o1777, 7, errno.ELOOP), (0o1777, 0, errno.ELOOP),
+    ],
+)  # fmt: skip
+def test_o_creat_meets_the_link_of_another_user_in_a_shared_directory(
+    arm: Arm, mode: int, owner: int, number: int
+) -> None:
+    arm.os.mkdir(arm.path("d"))
+    arm.os.chown(arm.path("d"), 7, 7)
+    arm.os.chmod(arm.path("d"), mode)
+    arm.os.symlink("x", arm.path("d/l"))
+    arm.os.chown(arm.path("d/l"), owner, owner, follow_symlinks=False)
+    flags = os.O_RDWR | os.O_NOFOLLOW
+    fails(number, arm.os.open, arm.path("d/l"), flags | os.O_CREAT)
+    fails(errno.EEXIST, arm.os.open, arm.path("d/l"), flags | os.O_CREAT | os.O_EXCL)
+    fails(errno.ELOOP, arm.os.open, arm.path("d/l"), flags)

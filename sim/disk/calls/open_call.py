@@ -82,7 +82,8 @@ class OpenCall(ProcessState):
         elif flags.directory or found.must_be_directory:
             raise os_error(errno.ENOTDIR, path)
         if inode.link_text:
-            raise os_error(errno.ELOOP, path)
+            may_meet = self._identity.may_meet_link_in(found.directory, inode)
+            raise os_error(errno.EACCES if flags.create and not may_meet else errno.ELOOP, path)
         if not self._trusted:
             self._check_access(inode, flags, path)
         disk = self.disk

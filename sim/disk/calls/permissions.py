@@ -19,6 +19,7 @@ SEARCH: Final = 1
 EXECUTE: Final = 1
 
 _ANY_EXECUTE: Final = 0o111
+_SHARED: Final = stat.S_ISVTX | stat.S_IWOTH
 _SETGID_EXECUTABLE: Final = stat.S_ISGID | stat.S_IXGRP
 
 
@@ -94,3 +95,11 @@ class Identity(NamedTuple):
     def may_unlink_from(self, directory: Inode, victim: Inode) -> bool:
         """Return whether the sticky bit of ``directory`` lets this process remove ``victim``."""
         return not directory.mode & stat.S_ISVTX or self.owns(victim) or self.owns(directory)
+
+    def may_meet_link_in(self, directory: Inode, link: Inode) -> bool:
+        """Return whether ``O_CREAT`` may meet a symbolic link that it does not follow.
+
+        The rule is ``may_create_in_sticky`` of Linux, which no setting switches off for links.
+        """
+        is_shared = directory.mode & _SHARED == _SHARED
+        return not is_shared or link.uid in {directory.uid, self.uid}
