@@ -355,6 +355,22 @@ def test_a_descriptor_can_be_lent_and_given(arm: Arm) -> None:
         arm.os.fdopen(arm.path("a"))
 
 
+def test_the_descriptor_decides_whether_readall_is_possible(arm: Arm) -> None:
+    path = put(arm, "a", b"content" * 3000)
+    with arm.open(arm.os.open(path, os.O_RDWR), "wb", 0) as file:
+        assert file.readall() == b"content" * 3000
+        assert file.readall() == b""
+    with pytest.raises(ValueError, match="closed"):
+        file.readall()
+    with arm.open(path, "wb", 0) as file:
+        assert fails(errno.EBADF, file.readall).filename is None
+        for size in (-1, 0, 5):
+            with pytest.raises(io.UnsupportedOperation, match="not open for reading"):
+                file.read(size)
+    with arm.open(path, "ab") as file:
+        fails(errno.EBADF, file.raw.readall)
+
+
 def test_an_opener_opens_instead(arm: Arm) -> None:
     put(arm, "a", b"content")
     directory = arm.os.open(arm.top, os.O_RDONLY)

@@ -242,9 +242,19 @@ class RawFile(io.RawIOBase):
         elif not hasattr(type(size), "__index__"):
             kind = type(size).__name__
             raise TypeError(f"argument should be integer or None, not '{kind}'")
+        if not self.readable():
+            raise io.UnsupportedOperation("File not open for reading")
         data = super().read(size)
         assert data is not None
         return data
+
+    def readall(self) -> bytes:
+        """Read to the end; the descriptor, not the mode, decides whether that is possible."""
+        self._must_be_open()
+        pieces: list[bytes] = []
+        while piece := self._process.read(self._descriptor, io.DEFAULT_BUFFER_SIZE):
+            pieces.append(piece)
+        return b"".join(pieces)
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         """Read into ``buffer``; return the number of bytes."""
