@@ -138,6 +138,26 @@ def test_record_locks_start_relative_to_whence(arm: Arm) -> None:
     close(arm, [descriptor])
 
 
+def test_a_range_begins_and_ends_at_an_offset(arm: Arm) -> None:
+    put(arm, "a", b"x")
+    (descriptor,) = opened(arm, 1)
+    arm.os.lseek(descriptor, 1, os.SEEK_SET)
+    largest = (1 << 63) - 1
+    for length, start, whence, number in (
+        (-5, largest, os.SEEK_CUR, errno.EOVERFLOW),
+        (0, largest, os.SEEK_END, errno.EOVERFLOW),
+        (2, largest, os.SEEK_SET, errno.EOVERFLOW),
+        (-5, 2, os.SEEK_CUR, errno.EINVAL),
+        (5, -2, os.SEEK_END, errno.EINVAL),
+    ):
+        fails(number, arm.fcntl.lockf, descriptor, EXCLUSIVE, length, start, whence)
+    arm.fcntl.lockf(descriptor, EXCLUSIVE, 1, largest, os.SEEK_SET)
+    arm.fcntl.lockf(descriptor, EXCLUSIVE, -5, largest - 1, os.SEEK_CUR)
+    directory = arm.os.open(arm.top, os.O_RDONLY)
+    arm.fcntl.lockf(directory, SHARED, 5, -3, os.SEEK_END)
+    close(arm, [descriptor, directory])
+
+
 def test_a_record_lock_needs_the_matching_access(arm: Arm) -> None:
     path = put(arm, "a")
     reader, writer = arm.os.open(path, os.O_RDONLY), arm.os.open(path, os.O_WRONLY)

@@ -7,6 +7,7 @@ import fcntl
 import os
 from typing import TYPE_CHECKING, Final
 
+from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.locks import TO_THE_END, RecordLock
 from sim.disk.calls.arguments import LONG_MAX, c_int, file_descriptor, off_t
 from sim.disk.calls.descriptor import OpenFile
@@ -93,20 +94,23 @@ class LockCalls(ProcessState):
     def _record(
         self, file: OpenFile, exclusive: bool, length: int, start: int, whence: int
     ) -> RecordLock:
+        """Return the lock on a range, with the errors of ``flock64_to_posix_lock`` of Linux."""
         match whence:
             case os.SEEK_SET:
                 pass
             case os.SEEK_CUR:
                 start += file.offset
             case os.SEEK_END:
-                start += self._inode(file.number).size
+                start += BLOCK_BYTES if file.is_directory else self._inode(file.number).size
             case _:
                 raise os_error(errno.EINVAL)
+        if start > LONG_MAX:
+            raise os_error(errno.EOVERFLOW)
         first, end = start, start + length
         if length < 0:
             first, end = end, start
         if first < 0:
             raise os_error(errno.EINVAL)
-        if max(first, end - 1) > LONG_MAX:
+        if end - 1 > LONG_MAX:
             raise os_error(errno.EOVERFLOW)
         return RecordLock(self, exclusive, first, end if length else TO_THE_END)
