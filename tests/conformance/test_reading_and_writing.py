@@ -156,6 +156,10 @@ def test_beyond_the_largest_file_is_efbig(arm: Arm, descriptor: int) -> None:
     fails(errno.EFBIG, arm.os.posix_fallocate, descriptor, largest, 1)
     fails(errno.EINVAL, arm.os.lseek, descriptor, largest + 1, os.SEEK_SET)
     fails(errno.EOVERFLOW, arm.os.sendfile, descriptor, descriptor, (1 << 63) - 2, 1)
+    for offset in (largest, (1 << 63) - 1):
+        for count, start in ((1, 0), (0, 0), (1, largest)):
+            fails(errno.EFBIG, arm.os.copy_file_range, descriptor, descriptor, count, start, offset)
+    assert arm.os.copy_file_range(descriptor, descriptor, 9, 0, largest - 2) == 2
     assert arm.os.lseek(descriptor, 0, os.SEEK_END) == largest
 
 

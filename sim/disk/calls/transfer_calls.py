@@ -100,6 +100,8 @@ class TransferCalls(ContentCalls):
             overflows = start < 0 <= start + count or to_start < 0 <= to_start + count
             raise os_error(errno.EOVERFLOW if overflows else errno.EINVAL)
         count = min(count, max(self._inode(source.number).size - start, 0))
+        if to_start >= FILE_MAX_BYTES:
+            raise os_error(errno.EFBIG)
         if source.number == target.number and abs(start - to_start) < count:
             raise os_error(errno.EINVAL)
         copied = self._copy(source, start, target, to_start, count)
