@@ -163,8 +163,8 @@ class Runtime:
     @property
     def records(self) -> WalExecutionStore | None:
         """The records of all executions; None if they are not recorded."""
-        recording = self._orchestrator.recording
-        return None if recording is None else WalExecutionStore(recording, self._host.clock)
+        recording, clock = self._orchestrator.recording, self._host.clock
+        return None if recording is None else WalExecutionStore(recording, clock, self._open)
 
     @property
     def failures(self) -> list[BaseException]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from system.errors import Closed
 from system.ports import Clock, Host
 from system.recording.executions.execution import ExecutionView
 from system.recording.recorder import Recorder
@@ -20,17 +19,23 @@ class WalExecutionStore:
     """An ``ExecutionStore`` over the recording of a root.
 
     It also finds running executions, and finished ones whose last entries are not durable yet.
-    When the recording was closed, all calls raise ``Closed``: another process may have the root.
+    ``check_open`` is called before each access; it raises ``Closed`` when the root may belong to
+    another process.
     """
 
-    def __init__(self, recording: WalRecording, clock: Clock) -> None:
+    def __init__(
+        self,
+        recording: WalRecording,
+        clock: Clock,
+        check_open: Callable[[], object] = lambda: None,
+    ) -> None:
         self._of_root = recording
         self._clock = clock
+        self._check_open = check_open
 
     @property
     def _recording(self) -> WalRecording:
-        if self._of_root.is_closed:
-            raise Closed("the recording was closed; open it again")
+        self._check_open()
         return self._of_root
 
     def save(self, record: ExecutionRecord) -> str:

@@ -49,9 +49,8 @@ class WalRecording:
 
     ``running`` are the executions under way, ``waiting`` the finished ones whose record no
     checkpoint has written yet. ``files`` is the store of the others, and ``being_written`` are the
-    ids of records that a checkpoint is writing now. When it ``is_closed``, another process may have
-    the root. At most ``most_bytes`` of the log records of an execution are kept in memory.
-    ``found`` are the packs that a recovery has found.
+    ids of records that a checkpoint is writing now. At most ``most_bytes`` of the log records of an
+    execution are kept in memory. ``found`` are the packs that a recovery has found.
     """
 
     def __init__(
@@ -67,7 +66,6 @@ class WalRecording:
         self.running: dict[str, Execution] = {}
         self.waiting: dict[str, ExecutionView] = {}
         self.being_written: frozenset[str] = frozenset()
-        self.is_closed = False
         self._snapshots = FileExecutionStore(host, join(root, SNAPSHOTS))
         self._snapshot_numbers = {*found.snapshots}
         self._checkpoint_path = join(root, CHECKPOINT)
@@ -294,7 +292,6 @@ class WalRecording:
                 if self.waiting or lost or self.log.has_segments:
                     await self._checkpoint_alone()
             finally:
-                self.is_closed = True
                 self.log.close()
                 for execution in self.running.values():
                     execution.log_records.close()
