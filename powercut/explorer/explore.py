@@ -13,9 +13,10 @@ from typing import TypeAlias, cast
 from oracles.violation import Violation
 from powercut.explorer.check_violation import FAILS_AT_START
 from powercut.explorer.crash_state import disks_along, done_at
+from powercut.explorer.default_check import default_check
 from powercut.explorer.interposed_check import InterposedCheck
 from powercut.explorer.judge import Check as ProcessCheck
-from powercut.explorer.judge import Judge, default_check, never_stop
+from powercut.explorer.judge import Judge, never_stop
 from powercut.explorer.limits import Limits
 from powercut.explorer.recorded_workload import (
     RecordedWorkload,

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from errno import EISDIR
-from stat import S_ISDIR
 from typing import Final, TypeAlias
 
 from oracles.history import History, Known
-from oracles.old_or_new import OldOrNew, paths_of
 from oracles.violation import Violation
 from powercut.explorer.check_violation import violation_raised
 from powercut.explorer.even_share import EvenShare
@@ -26,7 +22,6 @@ from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.recovery import recoveries_of
 from powercut.explorer.ticker import Stopped, Tick, Ticker
-from powercut.explorer.two_phases import TwoPhases
 from powercut.explorer.verdicts import Exploration, Failure, InterruptedRecovery
 from powercut.place import Place
 from powercut.place_recorder import PlaceRecorder
@@ -379,33 +374,3 @@ class _Explorer:
                 if self._register(nested):
                     self._settle(nested)
         return violation
-
-
-def default_check(workload: RecordedWorkload) -> Check:
-    """Return the check that the files hold the old values or the new ones.
-
-    Raises ``HarnessError`` for acknowledged values that are no mappings.
-    """
-    try:
-        paths = paths_of(entry.value for entry in workload.history.entries)
-    except TypeError as mistake:
-        raise HarnessError(str(mistake)) from None
-    old_or_new = OldOrNew(_contents(Process(Disk(workload.journal.image)), paths))
-    return TwoPhases(lambda process: _contents(process, paths), old_or_new)
-
-
-def _contents(process: Process, paths: list[str]) -> dict[str, bytes | None]:
-    return {path: _content(process, path) for path in paths}
-
-
-def _content(process: Process, path: str) -> bytes | None:
-    try:
-        descriptor = process.open(path, os.O_RDONLY)
-    except FileNotFoundError:
-        return None
-    status = process.fstat(descriptor)
-    if S_ISDIR(status.st_mode):
-        raise IsADirectoryError(EISDIR, "a directory has no content to compare", path)
-    content = process.pread(descriptor, status.st_size, 0)
-    process.close(descriptor)
-    return content

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -114,8 +114,7 @@ class Walk:
                 self._crash(visit, number, operations, boxes, stack)
 
         def divide(question: Asked, boxes: Sequence[Box]) -> Parts:
-            self._budget.tick()
-            return self._divided(question, boxes)
+            return self._divided(question, boxes, self._budget.tick)
 
         boxes, parts = node.descend(boxes, divide, reach)
         if parts is not None:
@@ -158,18 +157,24 @@ class Walk:
         """Call the tick of the budget, outside of the check."""
         self._budget.tick()
 
-    def divided(self, question: Asked, boxes: Sequence[Box], most: int) -> Parts:
+    def divided(
+        self,
+        question: Asked,
+        boxes: Sequence[Box],
+        most: int,
+        tick: Callable[[], None] = lambda: None,
+    ) -> Parts:
         """Return the answers to a question, each with its part of the boxes, the plainest first.
 
-        Raises ``GaveUp`` if there are more than ``most`` answers, or more parts than the budget
-        has left.
+        ``tick`` is called for each part; inside the check, the budget's must not be. Raises
+        ``GaveUp`` if there are more than ``most`` answers, or more parts than the budget has left.
         """
         found: dict[Answer, list[Box]] = {}
         left = self._budget.boxes
         for box in boxes:
             try:
                 for answer, part in self.split(box, question):
-                    self._budget.tick()
+                    tick()
                     found.setdefault(answer, []).append(part)
                     if len(found) > most:
                         raise GaveUp("too many answers")
@@ -180,8 +185,10 @@ class Walk:
                 raise NeedsWholeImage("a place that was changed too often") from None
         return found
 
-    def _divided(self, question: Asked, boxes: Sequence[Box]) -> Parts:
-        parts = self.divided(question, boxes, self._budget.most_answers)
+    def _divided(
+        self, question: Asked, boxes: Sequence[Box], tick: Callable[[], None] = lambda: None
+    ) -> Parts:
+        parts = self.divided(question, boxes, self._budget.most_answers, tick)
         self._budget.divide(sum(len(part) for part in parts.values()))
         return parts
 

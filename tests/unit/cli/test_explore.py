@@ -336,46 +336,6 @@ def test_a_check_that_passes_whatever_is_lost_is_noted(check: str, is_noted: boo
     assert (note in result.stdout) == is_noted
 
 
-ODD_NAME = """
-import os
-
-PATH = "/red\\x1b[31m"
-
-def create(process, ack):
-    process.close(process.open(PATH, os.O_CREAT | os.O_WRONLY))
-    ack({PATH: b""})
-
-def remove(process, ack):
-    process.close(process.open(PATH, os.O_CREAT | os.O_WRONLY))
-    process.sync()
-    ack({PATH: b""})
-    process.unlink(PATH)
-    process.sync()
-    ack({PATH: None})
-"""
-
-
-def test_the_removal_that_a_workload_ends_with_is_not_taken_for_a_blind_check(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "odd_name.py").write_text(ODD_NAME, encoding="ascii")
-    monkeypatch.syspath_prepend(tmp_path)
-    result = powercut("explore", "odd_name:remove", "--model", "scc")
-    assert result.exit_code == ExitCode.CLEAN, result.output
-    assert "note" not in result.stdout
-
-
-def test_control_characters_of_a_name_are_escaped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "odd_name.py").write_text(ODD_NAME, encoding="ascii")
-    monkeypatch.syspath_prepend(tmp_path)
-    result = powercut("explore", "odd_name:create", "--model", "scc")
-    assert result.exit_code == ExitCode.VIOLATION, result.output
-    assert "/red\\x1b[31m" in result.stdout
-    assert "\x1b[31m" not in result.stdout
-
-
 def test_a_workload_is_stopped_when_its_time_is_over() -> None:
     arguments = ("explore", "directories", "--model", "posix", "--seconds", "0.001")
     result = powercut(*arguments)

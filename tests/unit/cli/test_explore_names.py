@@ -1,0 +1,49 @@
+"""``powercut explore`` with a file that is removed at the end, and has an odd name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from powercut.cli.exit_code import ExitCode
+from tests.unit.cli.command_line import powercut
+
+ODD_NAME = """
+import os
+
+PATH = "/red\\x1b[31m"
+
+def create(process, ack):
+    process.close(process.open(PATH, os.O_CREAT | os.O_WRONLY))
+    ack({PATH: b""})
+
+def remove(process, ack):
+    process.close(process.open(PATH, os.O_CREAT | os.O_WRONLY))
+    process.sync()
+    ack({PATH: b""})
+    process.unlink(PATH)
+    process.sync()
+    ack({PATH: None})
+"""
+
+
+def test_the_removal_that_a_workload_ends_with_is_not_taken_for_a_blind_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "odd_name.py").write_text(ODD_NAME, encoding="ascii")
+    monkeypatch.syspath_prepend(tmp_path)
+    result = powercut("explore", "odd_name:remove", "--model", "scc")
+    assert result.exit_code == ExitCode.CLEAN, result.output
+    assert "note" not in result.stdout
+
+
+def test_control_characters_of_a_name_are_escaped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "odd_name.py").write_text(ODD_NAME, encoding="ascii")
+    monkeypatch.syspath_prepend(tmp_path)
+    result = powercut("explore", "odd_name:create", "--model", "scc")
+    assert result.exit_code == ExitCode.VIOLATION, result.output
+    assert "/red\\x1b[31m" in result.stdout
+    assert "\x1b[31m" not in result.stdout
