@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -173,14 +174,25 @@ class ProgramExit(Exception):
     """
 
 
+class CallCancelled(Exception):
+    """A call of the system ended with ``CancelledError``, and its caller did not cancel it.
+
+    Cause: a call that waits for a task which another caller may cancel. Cure: ``asyncio.shield``.
+    """
+
+
 @contextmanager
 def exits_are_failures() -> Iterator[None]:
-    """Raise ``ProgramExit`` in place of a ``SystemExit``, with its traceback."""
+    """Raise an ``Exception`` in place of a ``SystemExit`` or ``CancelledError``."""
+    failure: Exception
     try:
         yield
     except SystemExit as left:
         failure = ProgramExit(f"the system called sys.exit({left.code!r})")
         raise failure.with_traceback(left.__traceback__) from None
+    except CancelledError as cancelled:
+        failure = CallCancelled("a call of the system was cancelled, and not by its caller")
+        raise failure.with_traceback(cancelled.__traceback__) from None
 
 
 def failure_of(call: Callable[[], object]) -> Exception | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from asyncio import Lock
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -70,7 +71,7 @@ class TurnTools:
                 return {"error": _OVER}
             if call_id not in self._results:
                 self._results[call_id] = await self._performed(arguments)
-            return detached(self._results[call_id])
+            return deepcopy(self._results[call_id])
 
     async def _performed(self, arguments: Json) -> JsonObject:
         refusal = self._refusal("perform", arguments)
@@ -89,7 +90,7 @@ class TurnTools:
             return {"error": f"call_id={shown(call_id)} is not a text"}
         if call_id not in self._results:
             self._results[call_id] = self._called(name, arguments)
-        return detached(self._results[call_id])
+        return deepcopy(self._results[call_id])
 
     def give_up(self) -> None:
         """Drop the effects of a failed turn, and release the names that it had reserved."""

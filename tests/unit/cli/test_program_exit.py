@@ -10,7 +10,7 @@ from powercut.cli.exit_code import ExitCode
 from tests.unit.cli.command_line import powercut
 
 PROGRAM = """
-import os, sys
+import asyncio, os, sys
 from powercut import ActionKind, DiskTarget
 
 def save(process, ack):
@@ -60,6 +60,8 @@ class Target(DiskTarget):
         self.process.mkdir(f"/{len(self.process.listdir('/'))}")
         if os.environ.get("EXIT_IN") == "put":
             sys.exit(0)
+        if os.environ.get("EXIT_IN") == "cancelled put":
+            raise asyncio.CancelledError
         return "stored"
 """
 
@@ -137,3 +139,12 @@ def test_exit_of_a_check_without_any_crash_is_a_mistake(name: str) -> None:
     assert "on the undamaged disk, without any crash, the check raised SystemExit: 0" in (
         result.stderr
     )
+
+
+def test_a_cancellation_inside_an_action_is_a_failure(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXIT_IN", "cancelled put")
+    result = powercut("run", f"{name}:Target", "--examples", "2", "-n", "1")
+    assert result.exit_code == ExitCode.VIOLATION, result.output
+    assert "FAILED  CallCancelled" in result.stdout

@@ -36,7 +36,7 @@ def test_a_byte_that_is_not_utf_8_is_shown_as_a_byte() -> None:
 
 def test_the_glossary_lists_the_violations() -> None:
     page = (ROOT / "docs" / "glossary.md").read_text("utf-8")
-    shown = {quoted(name)[0]: meaning for name, meaning in table_rows(page, "violation")}
+    shown = {quoted(name)[0]: meaning for name, meaning in table_rows(page, "class")}
     classes = [each for each in vars(violation).values() if isinstance(each, type)]
     assert shown == {
         each.__name__: str(each.__doc__).partition("\n")[0]
