@@ -26,7 +26,7 @@ from tests.registry import REGISTRY
 MOST_STEPS = 8
 MOST_STEPS_OF_RECORDING = 6
 REDUCTION_SECONDS = 12.0
-"""To leave out steps takes 1.3 to 5 seconds, by the machine; the rest simplifies their arguments."""
+"""To leave out steps takes 1.3 to 5 seconds, by the machine; the rest is for their arguments."""
 GATE = settings.get_profile("ci")
 
 KNOWN_BUGS = [
