@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from json import loads
 
+from system.agents.message import detached
 from system.agents.orchestrator import Orchestrator
 from system.durable.activity import Activity, ActivityStatus, Decision, Intent
 from system.durable.activity_runner import action_named
@@ -47,17 +47,18 @@ class ActivityCalls:
             raise NotStarted("no activity is performed before start()")
         durable, activities = orchestrator.durable, orchestrator.activities
         intent = Intent(key, action_named(durable.actions, action), arguments, task_id=task_id)
-        intent = replace(intent, arguments=loads(encoded_arguments(intent)))
+        encoded_arguments(intent)  # raises if they cannot be recorded
+        intent = replace(intent, arguments=detached(arguments))
         stores = await durable.opened()
         await durable.run(lambda transaction: stores.activities.intend(transaction, intent))
         while True:
             activities.begin([key])
-            goes_on = await activities.wait_for(key)
+            may_go_on = await activities.wait_for(key)
             activity = await durable.run(lambda each: stores.activities.read(each, key))
             if activity.status is not ActivityStatus.INTENT:
                 return activity
             # In an open runtime, a person has decided ``again`` before the row was read.
-            if orchestrator.closing or not goes_on:
+            if orchestrator.closing or not may_go_on:
                 raise Closed(f"activity {key!r:.200} is under way; the next boot goes on with it")
 
     @uncancellable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Callable
 from typing import Final
 
@@ -20,15 +21,15 @@ FAILS_AT_START: Final = (
 def violation_raised(check: Callable[[], object]) -> Violation | None:
     """Call a check, and return the violation that it raises, or None.
 
-    An assertion that fails is a violation, and so is any other exception, and a ``sys.exit``: a
-    recovery that fails. A ``HarnessError`` is raised as it is, and one for a check that returns a
-    truth value.
+    An assertion that fails is a violation, and so is any other exception, a ``sys.exit`` and a
+    cancellation: a recovery that fails. A ``HarnessError`` is raised as it is, and one for a check
+    that returns a truth value.
     """
     try:
         refuse_verdict("the check", check())
     except HarnessError:
         raise
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - any exception of the program is a finding
+    except (Exception, SystemExit, CancelledError) as error:  # noqa: BLE001 - all are findings
         return violation_of(error)
     return None
 

@@ -57,8 +57,8 @@ FEW_PIECES: Final = 48
 THIN_STEPS: Final = 4
 """Prefixes, and losses of one part, of a crash point for which no work is left."""
 
-GLANCE_STEPS: Final = 8
-"""The same for each crash point of a thin exploration."""
+CALL_STEPS: Final = 8
+"""Prefixes, and losses of one call, of each crash point of a thin exploration."""
 
 MOST_SECTORS: Final = 4096
 """Unsynced sectors above which each write is lost as a whole or not at all."""
@@ -225,7 +225,7 @@ class Journals:
 
     def _states(self, space: StateSpace, since: int, point: _Point) -> Iterator[State]:
         if self._is_thin:
-            yield from _thinned(space, space.calls, GLANCE_STEPS)
+            yield from _thinned(space, space.calls, CALL_STEPS)
             return
         left = max(self._states_left(point), FEWEST_STATES)
         # The other half is for the representative states if these are not all.

@@ -49,7 +49,7 @@ the check is interposed."""
 MOST_CHECKS: Final = 2048
 """Images that are checked for one verdict of ``Engine.AUTO`` then; the others are left out."""
 
-MOST_GLANCES: Final = 512
+MOST_FIRST_CHECKS: Final = 512
 """Images that are checked before the lazy engine is tried, a few of each crash point."""
 
 _MOST_ENDINGS: Final = 512
@@ -114,9 +114,9 @@ class Judge:
             return found
         if not is_slow:
             return self._lazily(workload, model) or found
-        glanced = self._built(workload, model, None, MOST_GLANCES, is_thin=True)
-        if glanced.stopped or not glanced.safe:
-            return glanced
+        first = self._built(workload, model, None, MOST_FIRST_CHECKS, is_thin=True)
+        if first.stopped or not first.safe:
+            return first
         # Further barriers, which the diagnosis inserts, rarely let it succeed then.
         lazily = None if model.name in self._gave_up else self._lazily(workload, model)
         if lazily is None:

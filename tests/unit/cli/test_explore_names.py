@@ -28,21 +28,21 @@ def remove(process, ack):
 """
 
 
-def test_the_removal_that_a_workload_ends_with_is_not_taken_for_a_blind_check(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(autouse=True)
+def odd_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The module with the workloads; findings are kept in a directory of the test."""
     (tmp_path / "odd_name.py").write_text(ODD_NAME, encoding="ascii")
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_removal_that_a_workload_ends_with_is_not_taken_for_a_blind_check() -> None:
     result = powercut("explore", "odd_name:remove", "--model", "scc")
     assert result.exit_code == ExitCode.CLEAN, result.output
     assert "note" not in result.stdout
 
 
-def test_control_characters_of_a_name_are_escaped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "odd_name.py").write_text(ODD_NAME, encoding="ascii")
-    monkeypatch.syspath_prepend(tmp_path)
+def test_control_characters_of_a_name_are_escaped() -> None:
     result = powercut("explore", "odd_name:create", "--model", "scc")
     assert result.exit_code == ExitCode.VIOLATION, result.output
     assert "/red\\x1b[31m" in result.stdout

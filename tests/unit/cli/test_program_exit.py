@@ -31,6 +31,10 @@ def exits_if_empty(process, known):
     if known.acknowledged and not process.listdir("/"):
         sys.exit(0)
 
+def is_cancelled_if_empty(process, known):
+    if known.acknowledged and not process.listdir("/"):
+        raise asyncio.CancelledError
+
 def exits(process, known):
     sys.exit(0)
 
@@ -106,14 +110,27 @@ def test_exit_at_the_first_start_is_a_mistake(name: str, monkeypatch: pytest.Mon
     assert "fails at its first start, before any crash: ProgramExit: the system" in result.stderr
 
 
-def test_exit_of_a_recovery_is_a_recovery_that_fails(
-    name: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("place", "failure", "statement"),
+    [
+        ("recover", "UnreadableAfterCrash", "the system called sys.exit(0)"),
+        ("cancelled put", "CallCancelled", "a call of the system was cancelled"),
+    ],
+)
+def test_exit_of_a_recovery_and_a_cancellation_are_failures(
+    name: str, monkeypatch: pytest.MonkeyPatch, place: str, failure: str, statement: str
 ) -> None:
-    monkeypatch.setenv("EXIT_IN", "recover")
+    monkeypatch.setenv("EXIT_IN", place)
     result = powercut("run", f"{name}:Target", "--examples", "2", "-n", "1")
     assert result.exit_code == ExitCode.VIOLATION, result.output
-    assert "FAILED  UnreadableAfterCrash" in result.stdout
-    assert "the system called sys.exit(0)" in result.stdout
+    assert f"FAILED  {failure}" in result.stdout
+    assert statement in result.stdout
+
+
+def test_a_cancellation_inside_a_check_is_a_failure(name: str) -> None:
+    result = powercut("explore", f"{name}:save", "--check", f"{name}:is_cancelled_if_empty")
+    assert result.exit_code == ExitCode.VIOLATION, result.output
+    assert "the check raised CancelledError" in result.stdout
 
 
 def test_exit_of_a_workload_with_status_0_is_its_end(name: str) -> None:
@@ -139,12 +156,3 @@ def test_exit_of_a_check_without_any_crash_is_a_mistake(name: str) -> None:
     assert "on the undamaged disk, without any crash, the check raised SystemExit: 0" in (
         result.stderr
     )
-
-
-def test_a_cancellation_inside_an_action_is_a_failure(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EXIT_IN", "cancelled put")
-    result = powercut("run", f"{name}:Target", "--examples", "2", "-n", "1")
-    assert result.exit_code == ExitCode.VIOLATION, result.output
-    assert "FAILED  CallCancelled" in result.stdout

@@ -152,7 +152,7 @@ def test_the_checks_of_a_sample_are_bounded_and_spread_over_the_workload(
 ) -> None:
     monkeypatch.setattr(lazy_explorer, "MOST_EXECUTIONS", {UNLIMITED: 1, 1: 1, 0: 1})
     monkeypatch.setattr(judge, "MOST_CHECKS", 100)
-    monkeypatch.setattr(judge, "MOST_GLANCES", 100)
+    monkeypatch.setattr(judge, "MOST_FIRST_CHECKS", 100)
 
     def logged(ack: Callable[[object], None]) -> None:
         _logged_often(ack, files=16)
