@@ -50,7 +50,9 @@ class DurableRuntimeTarget(RuntimeTarget):
     """The runtime, whose agents and operator also work through ``state.db``."""
 
     expected_marks: Sequence[str] = (*RuntimeTarget.expected_marks, *TRIGGER_MARKS, *WORK_MARKS)
-    rare_marks: Sequence[str] = (*RuntimeTarget.rare_marks, *RARE_WORK_MARKS)
+    rare_marks: Sequence[str] = (
+        *RuntimeTarget.rare_marks, *RARE_WORK_MARKS, CRASHED_EFFECT,
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._router = SimulatedRouter()

@@ -8,7 +8,12 @@ from typing import Any, Final
 
 from crash_tests.targets.runtime import RuntimeTarget
 from crash_tests.targets.runtime_boots import HOUR_NS, SECOND_NS
-from oracles.runtime.marks import COLLECTION_MARKS, SNAPSHOT_MARKS, SNAPSHOT_UNFINISHED
+from oracles.runtime.marks import (
+    COLLECTION_FINISHED,
+    COLLECTION_MARKS,
+    SNAPSHOT_MARKS,
+    SNAPSHOT_UNFINISHED,
+)
 from oracles.violation import LostAck
 from powercut.fuzz.action import ActionKind, Arguments
 from system.collector import CollectionOptions
@@ -38,7 +43,9 @@ class VariedRuntimeTarget(RuntimeTarget):
     When it quiesces, the operator repeats all calls whose ids snapshots may have omitted.
     """
 
-    rare_marks: Sequence[str] = (*RuntimeTarget.rare_marks, SNAPSHOT_UNFINISHED)
+    rare_marks: Sequence[str] = (
+        *RuntimeTarget.rare_marks, SNAPSHOT_UNFINISHED, COLLECTION_FINISHED,
+    )  # fmt: skip
 
     def __init__(self, tag: str, marks: Sequence[str], **changes: Any) -> None:
         super().__init__(tag, recover=recovering(**changes))
