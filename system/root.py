@@ -67,7 +67,10 @@ class Root:
         directory that cannot be opened is refused before any of its files is changed.
         """
         names = files.listdir("")
-        _known_root_id(files, names)
+        if not {MARKER, LOCK} <= {*names}:
+            # Nothing is created in a directory that is no root; where both exist, locking it
+            # changes nothing, and one check below is enough.
+            _known_root_id(files, names)
         lock = take_lock(files, names)
         try:
             with raising_storage_full(LOCK):

@@ -3,7 +3,7 @@
 An activity that is INTENT with ``attempts`` 0 was certainly never performed. With more attempts it
 may have been: it is repeated with the same key if the provider performs each key once, and else
 becomes UNCERTAIN, and a person decides. One that is FAILED was certainly not performed, unless a
-person has decided so.
+person has decided so. The decision ``again`` begins anew: the attempts before it do not count.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ActivityStatus(StrEnum):
     """It is to be performed, or under way."""
     DONE = "DONE"
     FAILED = "FAILED"
-    """It was certainly not performed."""
+    """It was certainly not performed, or a person has decided so."""
     UNCERTAIN = "UNCERTAIN"
     """It may have been performed; a person decides."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from posixpath import join
 from typing import Final, NamedTuple
 
 from system.errors import (
@@ -23,6 +22,7 @@ from system.sessions.session import SessionRecord, decode_record, encode_record
 from system.sessions.session_problem import Problem, SessionProblem
 from system.storage.atomic_file import read_whole, sweep_temporaries, write_atomic
 from system.storage.durable_directory import make_durable_directory
+from system.storage.path import parent_of
 from system.storage.quarantine import move_aside
 
 _SESSION_ID: Final = re.compile("[0-9a-f]{32}")
@@ -44,12 +44,12 @@ class Sweep(NamedTuple):
 
 
 class SessionStore:
-    """Reads, writes and removes session records below ``root``."""
+    """Reads, writes and removes the session records of the host's root."""
 
-    def __init__(self, host: Host, root: str = "") -> None:
+    def __init__(self, host: Host) -> None:
         self._files = host.files
         self._ids = host.ids
-        self.directory = join(root, "agents")
+        self.directory = "agents"
 
     def directory_of(self, session_id: str) -> str:
         """Return the directory of a session; its log is in it, too."""
@@ -122,7 +122,8 @@ class SessionStore:
         result = Sweep({}, [], [], [])
         session_ids = self._session_ids()
         if session_ids:
-            make_durable_directory(self._files, self.directory)
+            # A killed process may have created either name without a sync.
+            self._files.sync_dir(parent_of(self.directory))
             self._files.sync_dir(self.directory)
         for session_id in session_ids:
             if names := self._swept(session_id, result):

@@ -54,15 +54,6 @@ def test_every_name_on_the_way_to_a_new_record_is_durable_when_add_returns(
     assert on_disk(here, ONE) == SessionStore(here.host).load(ONE) == record(ONE)
 
 
-def test_a_store_may_be_below_the_root(here: FaultyHost) -> None:
-    store = SessionStore(here.host, "a/b")
-
-    store.add(record(ONE))
-
-    assert here.names("a/b/agents") == [ONE]
-    assert store.directory_of(ONE) == f"a/b/agents/{ONE}"
-
-
 def test_a_record_that_cannot_be_encoded_makes_no_directory(here: FaultyHost) -> None:
     with pytest.raises(NotPlainJson):
         SessionStore(here.host).add(SessionRecord(ONE, "\ud800", "m", SessionState.ACTIVE))
