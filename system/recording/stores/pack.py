@@ -137,17 +137,18 @@ class Member(NamedTuple):
             raise RecordCorruptedError(self.name, ["its bytes do not have the digest of the table"])
 
     def stored(self, files: FileSystem) -> bytes:
-        """Return the bytes as they are in the pack; raises ``OSError``."""
+        """Return the bytes as they are in the pack; raises ``OSError``.
+
+        They are fewer, and so have another digest, if the pack ends before the end of the member.
+        """
         return b"".join(self._stored(files))
 
     def _stored(self, files: FileSystem) -> Iterator[bytes]:
         file = files.open(self.path, OpenMode.READ)
         try:
-            start, end = self.start, self.start + self.size_bytes
-            while start < end:
-                piece = read_all(file, start, min(start + PIECE_BYTES, end))
-                start += len(piece)
-                yield piece
+            end = min(self.start + self.size_bytes, file.size())
+            for start in range(self.start, end, PIECE_BYTES):
+                yield read_all(file, start, min(start + PIECE_BYTES, end))
         finally:
             file.close()
 
