@@ -22,12 +22,26 @@ def invalidated(record: ExecutionRecord, reason: str, by: str, clock: Clock) -> 
     for name, text in (("reason", reason), ("by", by)):
         if not is_text(text):
             raise RecorderError(f"Cannot invalidate with {name}={text!r:.100}; give a text")
-    now = timestamp(clock.wall_ns())
+    return _with_invalidation(record, Invalidation(reason, by, timestamp(clock.wall_ns())))
+
+
+def still_invalidated(record: ExecutionRecord, stored: ExecutionRecord | None) -> ExecutionRecord:
+    """Return the record that replaces ``stored``; it has the invalidation of that record."""
+    invalidation = None if stored is None else stored.header.invalidation
+    if invalidation is None or invalidation == record.header.invalidation:
+        return record
+    return _with_invalidation(record, invalidation)
+
+
+def _with_invalidation(record: ExecutionRecord, invalidation: Invalidation) -> ExecutionRecord:
+    header = record.header
+    before = header.invalidation
+    earlier = header.replayable_reason if before is None else before.earlier
     header = replace(
         header,
         replayable=False,
         replayable_reason=Reason.MANUALLY_INVALIDATED,
-        invalidation=Invalidation(reason, by, now, header.replayable_reason),
+        invalidation=replace(invalidation, earlier=earlier),
     )
     changed = replace(record, header=header)
     # A record of another program is not sealed: its events may have another order.

@@ -20,7 +20,7 @@ from system.recording.records.errors import (
 )
 from system.recording.records.event import ExecutionEvent
 from system.recording.records.execution_id import is_execution_id
-from system.recording.records.invalidation import invalidated
+from system.recording.records.invalidation import invalidated, still_invalidated
 from system.recording.records.record import ExecutionRecord
 from system.recording.stores.gzip_data import compressed, is_expandable
 from system.recording.stores.pack import Packable
@@ -71,8 +71,9 @@ class FileExecutionStore:
     def save(self, record: ExecutionRecord) -> str:
         """Write a record into a file of its own, durably, with its directory; return its path.
 
-        Raises ``StorageFull`` or ``OSError``.
+        An invalidation in the file that it replaces is kept. Raises ``StorageFull`` or ``OSError``.
         """
+        record = still_invalidated(record, self._own_record(record.execution_id))
         if not self._is_durable:
             # The log creates the directory too, and may not have synced it yet.
             with raising_storage_full(self.base_path):
@@ -167,6 +168,17 @@ class FileExecutionStore:
             if kind is not None:
                 raise ForeignRecordFile(path, "it is not a regular file")
         return None
+
+    def _own_record(self, execution_id: str) -> ExecutionRecord | None:
+        """Return what can be parsed of the record's own file, or None; raises ``OSError``."""
+        if not self.has_own_file(execution_id):
+            return None
+        try:
+            return self.load(execution_id)
+        except RecordCorruptedError as corrupted:
+            return corrupted.record
+        except StorageError:
+            return None
 
     def has_own_file(self, execution_id: str) -> bool:
         """Return whether the record has a regular file of its own, damaged or not."""

@@ -10,7 +10,11 @@ from system.recording.executions.execution import Execution
 from system.recording.executions.log_record import LogRecord, StoredLogRecord
 from system.recording.records.errors import RecordNotFoundError
 from system.recording.records.execution_id import is_execution_id
-from system.recording.records.invalidation import check_not_running, invalidated
+from system.recording.records.invalidation import (
+    check_not_running,
+    invalidated,
+    still_invalidated,
+)
 from system.recording.records.record import ExecutionRecord
 from system.recording.records.structure import checked
 
@@ -29,7 +33,8 @@ class InMemoryExecutionStore:
 
     def save(self, record: ExecutionRecord) -> str:
         check_not_running(record.execution_id, is_running=self.is_running(record.execution_id))
-        self._records[record.execution_id] = record
+        stored = self._records.get(record.execution_id)
+        self._records[record.execution_id] = still_invalidated(record, stored)
         return PLACE
 
     def load(self, execution_id: str) -> ExecutionRecord:

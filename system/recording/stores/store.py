@@ -32,7 +32,8 @@ class ExecutionStore(RecordReader, Protocol):
     def save(self, record: ExecutionRecord) -> str:
         """Keep a record durably, whole or not at all; return its path.
 
-        Raises ``RecorderError`` while the execution is running.
+        The invalidation of a stored record of the execution is kept. Raises ``RecorderError`` while
+        the execution is running.
         """
         ...
 
