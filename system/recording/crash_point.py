@@ -33,6 +33,7 @@ class CrashPoint(NamedTuple):
     agent: str | None = None
 
 
+RUNNING: Final = ("running", "wait")
 BEFORE_START: Final = ("before_start", "safe_to_retry")
 AFTER_FAILURE: Final = ("after_failure", "retry_next_agent")
 UNKNOWN: Final = ("unknown", "manual_inspection")
@@ -56,9 +57,14 @@ _NOT_SHOWN: Final = frozenset((Reason.MANUALLY_INVALIDATED, Reason.RECORDING_FAI
 """Records with these reasons have a status of their own, although they may lack a response."""
 
 
-def analyze_crash_point(record: ExecutionRecord) -> CrashPoint:
-    """Return the stage of the last event, the recovery that it allows, and the action."""
+def analyze_crash_point(record: ExecutionRecord, *, is_running: bool = False) -> CrashPoint:
+    """Return the stage of the last event, the recovery that it allows, and the action.
+
+    ``is_running`` is that of the store of a live runtime; such an execution needs no action.
+    """
     last = record.events[-1] if record.events else None
+    if is_running:
+        return CrashPoint(*RUNNING, Action.NONE, _agent_of(last))
     stage, recovery = _stage_of(last)
     return CrashPoint(stage, recovery, _action(stage, record), _agent_of(last))
 
@@ -90,6 +96,10 @@ def _member(event: ExecutionEvent, name: str) -> Json:
     return payload.get(name) if isinstance(payload, dict) else None
 
 
+def _is_incomplete(record: ExecutionRecord) -> bool:
+    return record.frozen_response is None and record.header.replayable_reason not in _NOT_SHOWN
+
+
 class IncompleteExecution(NamedTuple):
     """An execution that has started and not ended.
 
@@ -109,7 +119,10 @@ class IncompleteReport(NamedTuple):
 
 
 def detect_incomplete(store: RecordReader) -> IncompleteReport:
-    """Return the executions of a store whose status is ``incomplete``; reads only the store."""
+    """Return the executions of a store whose status is ``incomplete``; reads only the store.
+
+    Those that are running in this process are not interrupted.
+    """
     found: list[IncompleteExecution] = []
     unreadable: list[tuple[str, str]] = []
     retried_by: dict[str, str] = {}
@@ -123,7 +136,7 @@ def detect_incomplete(store: RecordReader) -> IncompleteReport:
         retried = decision.get("retryOf") if isinstance(decision, dict) else None
         if isinstance(retried, str):
             retried_by[retried] = execution_id
-        if record.frozen_response is None and record.header.replayable_reason not in _NOT_SHOWN:
+        if not store.is_running(execution_id) and _is_incomplete(record):
             found.append(IncompleteExecution(execution_id, analyze_crash_point(record)))
     executions = [each._replace(retried_by=retried_by.get(each.execution_id)) for each in found]
     return IncompleteReport(tuple(executions), tuple(unreadable))

@@ -74,6 +74,10 @@ class OfflineRecords:
         executions = self.log.executions
         return iter(sorted({*self._files.list_all(), *executions.all(), *executions.headless}))
 
+    def is_running(self, _execution_id: str) -> bool:
+        """Return False: an execution can be open in another process only."""
+        return False
+
     def log_problems(self) -> Iterator[str]:
         """Yield a sentence for each damage of the log, which may hide executions."""
         for path, span, data in self.log.bad:

@@ -25,6 +25,10 @@ class RecordReader(Protocol):
         """Yield the ids of all records, sorted."""
         ...
 
+    def is_running(self, execution_id: str, /) -> bool:
+        """Return whether the execution is open in this process."""
+        ...
+
 
 class ExecutionStore(RecordReader, Protocol):
     """Keeps records by execution id."""

@@ -14,6 +14,7 @@ from system.recording.records.event import EventType
 from system.recording.records.frozen_json import FrozenJson
 from system.recording.records.record import ExecutionRecord
 from system.recording.records.status import ExecutionStatus, status_of
+from system.recording.stores.memory_store import InMemoryExecutionStore
 from system.recording.stores.record_file import encode_record
 from tests.unit.recording.executions import ENVELOPE, EVENTS, finished, memory, record_events, run
 from tests.unit.recording.recording_bench import Bench
@@ -82,11 +83,34 @@ def test_incomplete_executions_are_found_and_retried_ones_say_so() -> None:
     record_events(done, [EVENTS[0], (EVENTS[1][0], decision), *EVENTS[2:]])
     record = run(done.finalize({"status": "success"}))
     assert record is not None
-    report = detect_incomplete(store)
+    # The lost one is running in its store, but not in a copy of it.
+    assert detect_incomplete(store).executions == ()
+    copy = InMemoryExecutionStore(clock)
+    for execution_id in store.list_all():
+        copy.save(store.load(execution_id))
+    report = detect_incomplete(copy)
     assert [each.execution_id for each in report.executions] == [lost]
     assert report.executions[0].retried_by == record.execution_id
     assert report.executions[0].point.stage == "before_start"
     assert report.unreadable == ()
+
+
+@pytest.mark.parametrize("events", range(5))
+def test_an_execution_that_is_running_is_not_interrupted(bench: Bench, events: int) -> None:
+    async def work() -> None:
+        await bench.open()
+        first = bench.started(3)[1]
+        await bench.open()
+        _, running = bench.started(events)
+        (found,) = detect_incomplete(bench.store).executions
+        assert found.execution_id == first
+        record = bench.store.load(running)
+        assert status_of(record, is_running=True) is ExecutionStatus.RUNNING
+        point = analyze_crash_point(record, is_running=True)
+        assert (point.stage, point.recovery, point.action) == ("running", "wait", "none")
+        assert point.agent == (AGENT if events > 1 else None)
+
+    run(work())
 
 
 @pytest.mark.parametrize(
