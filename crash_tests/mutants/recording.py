@@ -100,10 +100,10 @@ saved_record_is_not_durable = Mutant(
         SourcePatch(
             "system.recording.stores.file_store",
             """
-            self._note(record)
+            self.note(record)
             self.sync()
             """,
-            "self._note(record)",
+            "self.note(record)",
         ),
     ),
 )

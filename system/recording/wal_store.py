@@ -48,7 +48,10 @@ class WalExecutionStore:
         if self.is_running(execution_id):
             return sound_record(self._recording.running[execution_id])
         if (view := self._waiting(execution_id)) is not None:
-            return sound_record(view)
+            record = sound_record(view)
+            # The next checkpoint writes this record, so its hashes are those of the file too.
+            self._recording.files.note(record)
+            return record
         return self._recording.files.load(execution_id)
 
     def list_all(self) -> Iterator[str]:
@@ -73,8 +76,6 @@ class WalExecutionStore:
     def hash_of(self, execution_id: str) -> str | None:
         if self.is_running(execution_id):
             return None
-        if (view := self._waiting(execution_id)) is not None:
-            return view.record().header.record_hash
         return self._recording.files.hash_of(execution_id)
 
     def invalidate(self, execution_id: str, reason: str, by: str) -> ExecutionRecord:

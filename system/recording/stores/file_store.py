@@ -65,7 +65,7 @@ class FileExecutionStore:
         self._scratch = scratch
         self._compressed = compressed
         self._is_durable = False
-        # Record hash and envelope hash of every record that was read or saved here.
+        # Record hash and envelope hash of every record that was read, saved or noted here.
         self._hashes: dict[str, tuple[str, str]] = {}
 
     def save(self, record: ExecutionRecord) -> str:
@@ -88,7 +88,7 @@ class FileExecutionStore:
         content = chunks([data])
         with raising_storage_full(path):
             replace_by_pieces(files, path, content, self._host.ids, self._scratch)
-        self._note(record)
+        self.note(record)
         self.sync()
         return path
 
@@ -141,7 +141,7 @@ class FileExecutionStore:
         else:
             raise RecordNotFoundError(self._path(execution_id), execution_id)
         check_owner(record.execution_id, execution_id, path)
-        self._note(record)
+        self.note(record)
         return record
 
     def _own_content(self, execution_id: str) -> tuple[str, bytes] | None:
@@ -287,7 +287,8 @@ class FileExecutionStore:
         assert path is not None, execution_id
         return move_aside(self._host.files, path)
 
-    def _note(self, record: ExecutionRecord) -> None:
+    def note(self, record: ExecutionRecord) -> None:
+        """Keep the hashes of a record that is stored here, or will be, for ``hash_of``."""
         header = record.header
         record_hash = header.record_hash or record.compute_hash()
         self._hashes[header.execution_id] = (record_hash, header.envelope_hash)

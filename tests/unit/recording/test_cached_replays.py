@@ -6,6 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from system.recording.executions.execution import ExecutionView
+from system.recording.executions.log_record_list import MOST_BYTES
+from system.recording.open_recording import open_recording
 from system.recording.recorder import InMemoryExecutionRecorder
 from system.recording.records.errors import NotReplayableError, RecordNotFoundError
 from system.recording.records.record import ExecutionRecord
@@ -14,6 +17,7 @@ from system.recording.replays.replay_cache import CachingReplayEngine, MemoryCac
 from system.recording.replays.replay_result import ReplayResult
 from system.recording.stores.memory_store import InMemoryExecutionStore
 from system.recording.stores.record_file import encode_record
+from system.recording.wal_store import WalExecutionStore
 from tests.unit.recording.executions import (
     ENVELOPE,
     RESPONSE,
@@ -101,6 +105,33 @@ def test_an_execution_that_is_running_is_not_cached() -> None:
     engine = CachingReplayEngine(store, MemoryCache[ReplayResult](clock))
     with pytest.raises(NotReplayableError):
         engine.replay(execution_id)
+
+
+@pytest.mark.parametrize("most_bytes", [MOST_BYTES, 100], ids=["in memory", "in a spool"])
+def test_a_hit_does_not_compute_the_record_of_an_execution_that_waits_for_its_checkpoint(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, most_bytes: int
+) -> None:
+    async def work() -> None:
+        bench.recording, _ = await open_recording(bench.host, most_bytes=most_bytes)
+        bench.store = WalExecutionStore(bench.recording, bench.host.clock)
+        execution_id = (await bench.finished()).execution_id
+        assert bench.recording.waiting[execution_id].is_long == (most_bytes < MOST_BYTES)
+        engine = CachingReplayEngine(bench.store, MemoryCache[ReplayResult](bench.host.clock))
+        first = engine.replay(execution_id)
+        with monkeypatch.context() as patch:
+            patch.setattr(ExecutionView, "record", None)
+            bench.here.files.calls.clear()
+            assert engine.replay(execution_id) is first
+            assert bench.here.files.calls == []
+            await bench.recording.checkpoint()
+            bench.here.files.calls.clear()
+            assert engine.replay(execution_id) is first
+            assert bench.here.files.calls == []
+        engine.invalidate(execution_id, "wrong", "Ada")
+        with pytest.raises(NotReplayableError, match="manually_invalidated"):
+            engine.replay(execution_id)
+
+    run(work())
 
 
 # -- batches -------------------------------------------------------------------------------

@@ -244,8 +244,8 @@ def test_the_store_finds_running_waiting_and_written_executions(bench: Bench) ->
         assert [store.is_running(each) for each in ids] == [each == running for each in ids]
         assert store.hash_of(running) is None
         for record in (written, waiting):
-            assert store.hash_of(record.execution_id) == record.header.record_hash
             assert store.load(record.execution_id) == record
+            assert store.hash_of(record.execution_id) == record.header.record_hash
         with pytest.raises(RecordNotFoundError):
             store.load("exec-" + "0" * 16)
         assert store.save(waiting) == f"records/{waiting.execution_id}.json"
