@@ -39,6 +39,11 @@ def reason_of(failure: BaseException) -> str:
     return _beginning(str, failure, MOST_CHARACTERS)
 
 
+def on_one_line(text: str) -> str:
+    """Return a text, with escapes if it has line breaks or other characters that do not print."""
+    return text if text.isprintable() else ascii(text)[1:-1]
+
+
 def _beginning(form: Callable[[object], str], value: object, most_characters: int) -> str:
     try:
         text = form(value)

@@ -12,6 +12,7 @@ import click
 from system.commands.recorded_turns import log_of_lost_recording
 from system.durable.errors import RowDamaged
 from system.errors import NotARoot, NotPlainJson, RuntimeRefused, StorageError
+from system.foreign import on_one_line
 from system.host import reading_host
 from system.ports import Host, Json
 from system.recording.offline_store import OfflineRecords
@@ -123,12 +124,8 @@ def echo_json(value: Json) -> None:
 
 def echo_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows in columns, with a header; a row has one line, whatever its cells have."""
-    shown = [list(header), *([_on_one_line(cell) for cell in row] for row in rows)]
+    shown = [list(header), *([on_one_line(cell) for cell in row] for row in rows)]
     widths = [max(len(row[column]) for row in shown) for column in range(len(header))]
     for row in shown:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         echo("  ".join(cells).rstrip())
-
-
-def _on_one_line(cell: str) -> str:
-    return cell if cell.isprintable() else ascii(cell)[1:-1]

@@ -21,6 +21,7 @@ from system.commands.offline import (
     root_option,
 )
 from system.errors import NewerFormat, StorageError
+from system.foreign import on_one_line
 from system.host import real_host, run
 from system.ports import Json, JsonObject
 from system.recording.offline_store import OfflineRecords
@@ -139,7 +140,8 @@ def verify(root: str, execution_ids: tuple[str, ...]) -> None:
 def _verdict(record: ExecutionRecord) -> str:
     report = verify_record_integrity(record)
     function = "" if report.function is None else f", {report.function.value}"
-    unknown = f", unknown events: {', '.join(report.unknown_types)}" if report.unknown_types else ""
+    types = on_one_line(", ".join(report.unknown_types))
+    unknown = f", unknown events: {types}" if report.unknown_types else ""
     return f"sound ({report.coverage}{function}{unknown})"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from system.foreign import on_one_line
 from system.ports import Json
 from system.storage.codec import canonical
 
@@ -12,7 +13,10 @@ MISSING: Final = "(missing)"
 
 
 class Difference(NamedTuple):
-    """A path at which two values differ; the texts are canonical JSON, or ``(missing)``."""
+    """A path at which two values differ, on one line.
+
+    The other texts are canonical JSON, or ``(missing)``.
+    """
 
     path: str
     before: str
@@ -26,7 +30,8 @@ def differences(before: Json, after: Json, path: str = "") -> Iterator[Differenc
     """Yield the differences in the order of the paths; objects and lists are entered."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in sorted({*before, *after}):
-            place = f"{path}.{name}" if path else name
+            shown = on_one_line(name)
+            place = f"{path}.{shown}" if path else shown
             if name not in before:
                 yield Difference(place, MISSING, _text(after[name]))
             elif name not in after:

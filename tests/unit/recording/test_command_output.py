@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,7 +14,9 @@ import pytest
 from system.host import real_host
 from system.ports import Json
 from system.recording.open_recording import open_recording
+from system.recording.records.envelope_hash import hash_of_envelope
 from system.recording.records.frozen_json import FrozenJson
+from system.recording.records.record import ExecutionRecord
 from system.recording.stores.record_file import encode_record
 from system.recording.wal_store import WalExecutionRecorder
 from tests.meta.source_tree import ROOT
@@ -79,6 +82,44 @@ def test_a_row_has_one_line_whatever_a_record_has(root: Path, ids: list[str]) ->
     assert "Zo\\xeb\\n\\x1b[31m" in result.stdout
 
 
+def test_a_difference_has_one_line_whatever_the_keys_are(root: Path, tmp_path: Path) -> None:
+    one = finished(envelope={"Zo\u00eb": {"a\nb\x1b[31m": 1}})
+    header = replace(one.header, execution_id="exec-" + "2" * 16)
+    envelope = '{"Zo\u00eb": {"a\\nb\\u001b[31m": 2, "c\\rd": "e\\nf"}}'
+    other = replace(one, header=header, frozen_envelope=FrozenJson.of(json.loads(envelope)))
+    hashed = hash_of_envelope(other.frozen_envelope)
+    other = replace(other, header=replace(header, envelope_hash=hashed)).sealed()
+    save(root, one, other)
+    expected = [
+        "Zo\u00eb.a\\nb\\x1b[31m: 1 -> 2",
+        'Zo\u00eb.c\\rd: (missing) -> "e\\nf"',
+    ]
+    result = invoke(root, "diff", one.execution_id, other.execution_id)
+    assert result.stdout.splitlines() == [f"envelope.{line}" for line in expected]
+    file = tmp_path / "envelope.json"
+    file.write_text(envelope, "utf-8")
+    options = ("--verify-envelope", str(file), "--show-diff")
+    assert invoke(root, "replay", one.execution_id, *options).stdout.splitlines() == expected
+
+
+def test_the_types_of_unknown_events_are_on_one_line(root: Path) -> None:
+    record = finished()
+    events = (*record.events[:3], replace(record.events[3], type="A\nB"), *record.events[4:])
+    odd = replace(record, events=events).sealed()
+    save(root, odd)
+    result = invoke(root, "records", "verify", odd.execution_id)
+    assert result.stdout == (
+        f"{odd.execution_id}  sound (record, version 2, unknown events: A\\nB)\n"
+    )
+
+
+def save(root: Path, *records: ExecutionRecord) -> None:
+    """Write records into files of their own."""
+    for record in records:
+        path = root / "records" / f"{record.execution_id}.json"
+        path.write_bytes(encode_record(record))
+
+
 def test_a_difference_has_a_path_and_times_do_not_count(root: Path) -> None:
     one = finished()
     route = replace(one.events[1], frozen_payload=FrozenJson.of({"agent": "b"}))
@@ -86,9 +127,7 @@ def test_a_difference_has_a_path_and_times_do_not_count(root: Path) -> None:
     header = replace(one.header, execution_id="exec-" + "2" * 16)
     events = one.events[0], route, one.events[2], odd
     two = replace(one, header=header, events=events, frozen_response=None).sealed()
-    for record in (one, two):
-        path = root / "records" / f"{record.execution_id}.json"
-        path.write_bytes(encode_record(record))
+    save(root, one, two)
     result = invoke(root, "diff", one.execution_id, two.execution_id)
     assert (result.exit_code, result.stderr) == (1, "")
     final = '{"metadata":{"provider":"scripted"},"payload":{"response":"Hello"},"status":"success"}'
