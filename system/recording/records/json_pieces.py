@@ -18,9 +18,7 @@ def canonical_pieces(value: object, place: str = "value", levels: int = DEEPEST)
     """
     if isinstance(value, LongText):
         yield b'"'
-        for piece in value.pieces:
-            if type(piece) is not str:
-                raise NotPlainJson(place, f"a piece is {type(piece).__name__}, not a str")
+        for piece in value.checked(place):
             yield canonical(piece)[1:-1]
         yield b'"'
     elif has_long_text(value):

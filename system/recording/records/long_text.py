@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from system.errors import NotPlainJson
 from system.storage.codec import DEEPEST
 
 
@@ -17,6 +18,15 @@ class LongText:
     """
 
     pieces: Iterable[str]
+
+    def checked(self, place: str) -> Iterator[str]:
+        """Yield the pieces; raises ``NotPlainJson``, with the place, for one that is no str."""
+        if not isinstance(self.pieces, Iterable):
+            raise NotPlainJson(place, f"{type(self.pieces).__name__} has no pieces")
+        for piece in self.pieces:
+            if type(piece) is not str:
+                raise NotPlainJson(place, f"a piece is {type(piece).__name__}, not a str")
+            yield piece
 
 
 def has_long_text(value: object, levels: int = DEEPEST) -> bool:

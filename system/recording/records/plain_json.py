@@ -35,7 +35,7 @@ def plain_json(value: object, place: str = "value", levels: int = DEEPEST) -> Js
     if type(value) in _PLAIN:
         return cast("Json", value)
     if isinstance(value, LongText):
-        return "".join(value.pieces)
+        return "".join(value.checked(place))
     if not levels:
         raise NotPlainJson(place, f"nested deeper than {DEEPEST} levels")
     if isinstance(value, Enum):

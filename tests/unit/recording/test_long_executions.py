@@ -140,6 +140,26 @@ def test_long_text_that_is_not_plain_is_refused(bench: Bench) -> None:
     run(work())
 
 
+@pytest.mark.parametrize("pieces", [("a", 1), (None,), ("a", b"x"), ("a", "\ud800"), 5])
+def test_long_text_in_memory_that_is_not_plain_is_refused(bench: Bench, pieces: Any) -> None:
+    async def work() -> None:
+        await bench.open()
+        odd, recorder = {"text": LongText(pieces)}, InMemoryExecutionRecorder(*memory())
+        for each in (recorder, bench.recorder()):
+            with pytest.raises(NotPlainJson):
+                each.start(odd)
+        assert list(bench.store.list_all()) == []
+        recorder.start(ENVELOPE)
+        for each in (recorder, bench.started()[0]):
+            record_events(each, EVENTS[:3])
+            with pytest.raises(NotPlainJson):
+                each.record_event(EventType.AGENT_ATTEMPT_END, odd)
+            with pytest.raises(NotPlainJson):
+                await each.finalize(odd)
+
+    run(work())
+
+
 def test_a_text_that_the_disk_refuses_is_a_lost_event(bench: Bench) -> None:
     async def work() -> None:
         await bench.open()
