@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from system.foreign import reason_of
+from system.foreign import passes, reason_of
 from system.ports import JsonObject, SideEffectClass
 from system.recording.recorder import ExecutionRecorder
 from system.recording.records.errors import RecorderError
 from system.recording.records.event import EventType
+from system.recording.records.frozen_json import FrozenJson
 from system.recording.records.record import ExecutionRecord
 
 Handler: TypeAlias = Callable[[JsonObject], Awaitable[JsonObject]]
@@ -26,7 +28,8 @@ async def re_execute(
 
     Returns the new record, which names the old one in ``reExecutionOf``; None if it was sampled
     out. Raises ``RecorderError`` for an execution with irreversible effects without ``confirm``.
-    An exception of the handler is recorded as an error and raised.
+    An exception of the handler, or ``NotPlainJson`` for an answer that is no JSON object, is
+    recorded as an error and raised.
     """
     side_effects = record.side_effects
     if side_effects is SideEffectClass.IRREVERSIBLE and not confirm:
@@ -41,9 +44,11 @@ async def re_execute(
     recorder.record_event(EventType.AGENT_ATTEMPT_START, {"agent": agent, "attempt": 1})
     await recorder.barrier()
     try:
-        response = await handler(record.envelope)
-    except Exception as error:
-        failure: JsonObject = {"code": "AGENT_ERROR", "message": reason_of(error)}
+        answer = await handler(record.envelope)
+        response = FrozenJson.of_object(answer, "answer of the handler")
+    except (Exception, CancelledError) as error:
+        code = "CANCELLED" if passes(error) else "AGENT_ERROR"
+        failure: JsonObject = {"code": code, "message": reason_of(error)}
         _end_attempt(recorder, {"status": "error", "error": failure})
         await recorder.finalize(
             {"status": "error", "payload": None, "metadata": {}, "error": failure}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -299,6 +300,55 @@ def test_an_exception_of_the_handler_is_recorded_and_raised() -> None:
     assert response is not None
     assert response["error"] == {"code": "AGENT_ERROR", "message": r"lost \udcff"}
     assert store.load(execution_id).header.replayable_reason != Reason.EXECUTION_INCOMPLETE
+
+
+@pytest.mark.parametrize("answer", [None, [1], "text", {"a": float("nan")}, {"a": {1}}, {1: 2}])
+def test_an_answer_that_is_no_plain_object_is_recorded_as_an_error(
+    bench: Bench, answer: Any
+) -> None:
+    async def handler(_: JsonObject) -> JsonObject:
+        return cast("JsonObject", answer)
+
+    repeated = finished()
+
+    async def work() -> None:
+        await bench.open()
+        with pytest.raises(NotPlainJson) as refused:
+            await re_execute(repeated, handler, bench.recorder(), confirm=True)
+        (execution_id,) = bench.store.list_all()
+        assert not bench.store.is_running(execution_id)
+        record = bench.store.load(execution_id)
+        failure = {"code": "AGENT_ERROR", "message": str(refused.value)}
+        assert record.final_response == {**FAILURE, "error": failure}
+        payload = {"agent": "handler", "attempt": 1, "status": "error", "error": failure}
+        assert record.events[3].payload == payload
+        assert record.header.replayable
+
+    run(work())
+
+
+def test_a_handler_that_is_cancelled_is_recorded_as_an_error(bench: Bench) -> None:
+    repeated, called = finished(), asyncio.Event()
+
+    async def handler(_: JsonObject) -> JsonObject:
+        called.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def work() -> None:
+        await bench.open()
+        again = re_execute(repeated, handler, bench.recorder(), confirm=True)
+        task = asyncio.create_task(again)
+        await called.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        (execution_id,) = bench.store.list_all()
+        assert not bench.store.is_running(execution_id)
+        response = bench.store.load(execution_id).final_response
+        assert response == {**FAILURE, "error": {"code": "CANCELLED", "message": ""}}
+
+    run(work())
 
 
 def with_side_effects(record: ExecutionRecord, side_effects: SideEffectClass) -> ExecutionRecord:
