@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from posixpath import commonpath
+from typing import Final
 
 import click
 
@@ -26,6 +28,8 @@ from system.recording.stores.record_file import parse_object
 from system.storage.atomic_file import read_whole, write_atomic
 from system.storage.codec import canonical
 
+_RESOLVED: Final = click.Path(resolve_path=True)
+
 
 @click.command()
 @root_option
@@ -37,8 +41,8 @@ from system.storage.codec import canonical
 @click.option("--force", is_flag=True, help="Replay a record that is not replayable.")
 @click.option("--show-diff", is_flag=True, help="List the differences to the verified envelope.")
 @click.option(
-    "--output", metavar="FILE", type=click.Path(resolve_path=True),
-    help="Write the result there, atomically.",
+    "--output", metavar="FILE", type=_RESOLVED,
+    help="Write the result there, atomically; FILE must be outside of the root.",
 )  # fmt: skip
 def replay(
     root: str, execution_id: str, envelope_file: str | None, force: bool, show_diff: bool,
@@ -64,7 +68,7 @@ def replay(
         if output is None:
             echo_json(result.to_dict())
         else:
-            _write(output, result.to_dict())
+            _write(root, output, result.to_dict())
         for warning in result.warnings:
             click.echo(warning, err=True)
 
@@ -83,7 +87,11 @@ def _envelope(path: str) -> JsonObject:
     return envelope
 
 
-def _write(path: str, result: JsonObject) -> None:
+def _write(root: str, path: str, result: JsonObject) -> None:
+    """Write the result to ``path``, which is resolved, or exit."""
+    real_root = str(_RESOLVED.convert(root, None, None))
+    if commonpath((real_root, path)) == real_root:
+        leave(USAGE, f"--output {path}: replay writes nothing in the root; name another directory")
     text = json.dumps(result, indent=2, sort_keys=True) + "\n"
     files = RealFileSystem("")
     try:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from system.host import real_host
-from system.ports import Json
+from system.ports import Json, JsonObject
 from system.recording.open_recording import open_recording
 from system.recording.records.envelope_hash import hash_of_envelope
 from system.recording.records.frozen_json import FrozenJson
@@ -58,6 +58,15 @@ def test_a_command_whose_output_has_no_reader_ends_with_141(
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+async def odd_agents(root: Path, *envelopes: JsonObject) -> list[str]:
+    """Start executions on a root; return their ids."""
+    host = real_host(str(root))
+    recording, _ = await open_recording(host)
+    ids = [WalExecutionRecorder(host, recording).start(envelope) for envelope in envelopes]
+    await recording.close()
+    return ids
+
+
 def test_a_replay_that_is_interrupted_exits_with_130(
     root: Path, ids: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,14 +78,7 @@ def test_a_replay_that_is_interrupted_exits_with_130(
 
 
 def test_a_row_has_one_line_whatever_a_record_has(root: Path, ids: list[str]) -> None:
-    async def odd() -> None:
-        host = real_host(str(root))
-        recording, _ = await open_recording(host)
-        recorder = WalExecutionRecorder(host, recording)
-        recorder.start({"agent": "Zo\u00eb\n\x1b[31m"})
-        await recorder.barrier()
-
-    run(odd())
+    run(odd_agents(root, {"agent": "Zo\u00eb\n\x1b[31m"}))
     result = invoke(root, "records", "list")
     assert len(result.stdout.splitlines()) == len(ids) + 2
     assert "Zo\\xeb\\n\\x1b[31m" in result.stdout
@@ -159,6 +161,30 @@ def test_an_output_file_is_kept_if_the_replay_fails(
     ):
         failed = invoke(root, "replay", execution_id, *more, "--output", str(output))
         assert (failed.exit_code, output.read_text()) == (code, "earlier")
+
+
+def test_a_result_is_not_written_into_the_root(
+    root: Path, ids: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    place = tmp_path_factory.mktemp("links")
+    (place / "root").symlink_to(root)
+    (place / "checkpoint").symlink_to(root / "checkpoint")
+    for output in (
+        root / "root.json",
+        root / "new.json",
+        root / "records" / ".." / "checkpoint",
+        place / "root" / "wal" / "new",
+        place / "checkpoint",
+    ):
+        for path in (root, place / "root"):
+            refused = invoke(path, "replay", ids[0], "--output", str(output))
+            assert (refused.exit_code, refused.stdout) == (2, "")
+            assert refused.stderr.endswith(
+                ": replay writes nothing in the root; name another directory\n"
+            )
+    beside = root.parent / f"{root.name}.json"
+    assert invoke(root, "replay", ids[0], "--output", str(beside)).exit_code == 0
+    beside.unlink()
 
 
 def test_executions_that_were_retried_are_shown_and_not_found(root: Path) -> None:

@@ -165,15 +165,18 @@ def test_an_invalidation_recovers_the_root_first(tmp_path: Path) -> None:
     assert empty.exit_code == 2
 
 
-def test_a_replay_prints_the_result(root: Path, ids: list[str], tmp_path: Path) -> None:
+def test_a_replay_prints_the_result(
+    root: Path, ids: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
     result = json.loads(invoke(root, "replay", ids[0]).stdout)
     assert result["originalExecutionId"] == ids[0]
     assert result["status"] == "success"
-    output = tmp_path / "records" / "out.txt"
-    done = CliRunner().invoke(cli, ["replay", ids[0], "--output", str(output), "--root", str(root)])
+    place = tmp_path_factory.mktemp("results")
+    output = place / "out.txt"
+    done = invoke(root, "replay", ids[0], "--output", str(output))
     assert (done.exit_code, done.stdout) == (0, "")
     assert json.loads(output.read_text()) == result
-    refused = invoke(root, "replay", ids[0], "--output", str(tmp_path / "none" / "out.json"))
+    refused = invoke(root, "replay", ids[0], "--output", str(place / "none" / "out.json"))
     assert refused.exit_code == 2
     assert "nothing was written" in refused.stderr
 
