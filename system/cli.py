@@ -119,4 +119,7 @@ def _sentence(error: OSError) -> str:
 
 def main() -> None:
     """Run the command line of this process, and exit."""
+    # Names may have characters that the encoding of the output lacks. A closed output is None.
+    if callable(reconfigure := getattr(sys.stdout, "reconfigure", None)):
+        reconfigure(errors="backslashreplace")
     cli(prog_name="python -m system")

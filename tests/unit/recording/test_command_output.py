@@ -67,6 +67,22 @@ async def odd_agents(root: Path, *envelopes: JsonObject) -> list[str]:
     return ids
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-8"])
+@pytest.mark.parametrize("command", ["records list", "diff ID ID2"])
+def test_a_character_that_the_output_lacks_is_escaped(
+    root: Path, command: str, encoding: str
+) -> None:
+    ids = run(odd_agents(root, {"agent": "\u65e5\u672c"}, {"agent": "a", "\u65e5\u672c": 1}))
+    words = command.replace("ID2", ids[1]).replace("ID", ids[0]).split()
+    done = subprocess.run(
+        [sys.executable, "-m", "system", *words, "--root", root], cwd=ROOT,
+        env={**os.environ, "PYTHONIOENCODING": encoding}, capture_output=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (int(command.startswith("diff")), b"")
+    shown = "\u65e5\u672c" if encoding == "utf-8" else r"\u65e5\u672c"
+    assert shown.encode(encoding) in done.stdout
+
+
 def test_a_replay_that_is_interrupted_exits_with_130(
     root: Path, ids: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
