@@ -11,6 +11,7 @@ valid in its own segment only: ``salt`` differs from segment to segment.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from struct import Struct
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -92,6 +93,39 @@ def read_header(content: bytes) -> ReadHeader | None:
     if stored == actual and magic == MAGIC:
         return ReadHeader(header, is_whole=True, seeds=(stored,))
     return ReadHeader(header, is_whole=False, seeds=(stored, actual))
+
+
+def seed_of_entry(content: bytes, start: int) -> int | None:
+    """Return the seed with which the crc of the entry at an offset is right; None if it is cut off.
+
+    There is one for any bytes, because a crc is a linear function of the value it starts with:
+    each bit of the seed always changes the same bits of the result.
+    """
+    length, entry_type, sequence, crc = ENTRY.unpack_from(content, start)
+    payload = content[start + ENTRY_BYTES : start + ENTRY_BYTES + length]
+    if not 1 <= length <= LARGEST_PAYLOAD or len(payload) < length:
+        return None
+
+    def crc_from(seed: int) -> int:
+        return crc32(payload, crc32(COVERED.pack(entry_type, sequence, length), seed))
+
+    unseeded = crc_from(0)
+    # The bits that a seed changes in the result, each pair with a highest bit of its own.
+    changes: list[tuple[int, int]] = []
+    for bit in range(32):
+        changes.append(_reduced(crc_from(1 << bit) ^ unseeded, 1 << bit, changes))
+        changes.sort(reverse=True)
+    rest, seed = _reduced(unseeded ^ crc, 0, changes)
+    assert not rest, "each of the 32 bits of a seed changes the result in its own way"
+    return seed
+
+
+def _reduced(change: int, seed: int, changes: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    """Remove from a change all highest bits of others, in descending order; follow its seed."""
+    for other, its_seed in changes:
+        if change ^ other < change:
+            change, seed = change ^ other, seed ^ its_seed
+    return change, seed
 
 
 def encode_entry(entry_type: int, sequence: int, payload: bytes, seed: int) -> bytes:

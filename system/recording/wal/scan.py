@@ -13,8 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from system.errors import NewerFormat
-from system.recording.wal.format import HEADER_BYTES, VERSION, number_of, read_header
-from system.recording.wal.series import Series, find_series, problem_at, read_series
+from system.recording.wal.format import (
+    HEADER_BYTES,
+    VERSION,
+    ReadHeader,
+    number_of,
+    read_header,
+)
+from system.recording.wal.series import Series, find_seed, find_series, problem_at, read_series
 from system.storage.gaps import Gap, find_cut
 from system.storage.log_scan import BadSpan
 
@@ -106,7 +112,7 @@ class _Scanner:
             self.first = found.header.first
             self._read(found.seeds[0], self.first - 1)
             return
-        for seed in found.seeds:
+        for seed in self._possible_seeds(found):
             self._read(seed, None)
             if self.series:
                 is_gap_known = bool(self.gaps) and self.gaps[0].position == 0
@@ -115,6 +121,13 @@ class _Scanner:
                 self.first = min(self.first, self.series[0].seq)
                 return
         self._open_bad(0, _NO_HEADER)
+
+    def _possible_seeds(self, damaged: ReadHeader) -> Iterator[int]:
+        """Yield the seeds that a damaged header may have had, the most probable first."""
+        yield from damaged.seeds
+        found = find_seed(self.content, HEADER_BYTES, self.first)
+        if found is not None:
+            yield found
 
     @property
     def last(self) -> int:

@@ -24,6 +24,7 @@ from system.recording.wal.format import (
     SHORTEST_ENTRY,
     SHORTEST_LOG_RECORD,
     encode_entry,
+    seed_of_entry,
 )
 
 _PART: Final = int(EntryType.PART)
@@ -36,6 +37,7 @@ _POSSIBLE_START: Final = re.compile(
 _DURABLE: Final = re.compile(rb'\{"durable":(\d{1,20}),')
 _STARTS: Final = (b'{"m":', b'{"n":')
 """The first bytes of a log record without ``durable``."""
+_ANY_START: Final = b'{"'
 
 
 Span: TypeAlias = tuple[bytes, int]
@@ -198,6 +200,25 @@ def problem_at(content: bytes, start: int, seed: int, last: int | None) -> str:
     if entry_type == _PART or entry_type in _LOG_RECORDS:
         return f"it has sequence={sequence} after {last}"
     return f"its type {entry_type} is unknown"
+
+
+def find_seed(content: bytes, start: int, expected: int) -> int | None:
+    """Return the seed of a segment that has lost its header, or None.
+
+    Of two entries that follow one another, the first gives the seed, and the second confirms it.
+    The first begins a log record, and its number is not below ``expected``.
+    """
+    for candidate in _POSSIBLE_START.finditer(content, start):
+        offset = candidate.start()
+        if offset > len(content) - SHORTEST_ENTRY:
+            return None
+        begins = content.startswith(_ANY_START, offset + ENTRY_BYTES)
+        if begins and _number_at(content, offset) >= expected:
+            seed = seed_of_entry(content, offset)
+            found = None if seed is None else read_series(content, offset, seed)
+            if found is not None and found.last > found.seq:
+                return seed
+    return None
 
 
 def find_series(content: bytes, start: int, seed: int, last: int | None) -> Series | None:

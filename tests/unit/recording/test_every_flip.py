@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import pytest
@@ -143,15 +144,16 @@ def test_every_prefix_of_the_log_is_a_valid_log() -> None:
 def hit_entries(log: RecordedLog, path: str, damaged: bytes) -> list[WalEntry]:
     """Return the entries of a segment that damage concerns.
 
-    Without the header, whose crc is part of all others, no entry of the segment can be verified.
+    Without the header, whose crc is part of all others, two whole entries that follow one another
+    are needed to verify any.
     """
     content = log.files[path]
     entries = [entry for name, entry in log.entries() if name == path]
-    if damaged[:HEADER_BYTES] != content[:HEADER_BYTES]:
-        return entries
-    return [
-        each for each in entries if damaged[each.start : each.end] != content[each.start : each.end]
-    ]
+    is_hit = [damaged[each.start : each.end] != content[each.start : each.end] for each in entries]
+    has_header = damaged[:HEADER_BYTES] == content[:HEADER_BYTES]
+    if has_header or any(not (one or next_one) for one, next_one in pairwise(is_hit)):
+        return [each for each, hit in zip(entries, is_hit, strict=True) if hit]
+    return entries
 
 
 @pytest.mark.parametrize("filling", [b"\0", b"\xff"], ids=["zeros", "ones"])
