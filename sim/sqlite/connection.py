@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from sim.disk.calls.process import Process
     from sim.sqlite.lifetime import Lifetime
 
+AUTOMATIC_CHECKPOINT_PAGES: Final = 1000
+"""SQLITE_DEFAULT_WAL_AUTOCHECKPOINT."""
 READ_WRITE_CREATE: Final = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
 
 
@@ -67,7 +69,20 @@ def connect(
     connection = SimulatedConnection(path, flags, vfs.name)
     connection.lifetime = vfs.lifetime
     connection.exec_trace = vfs.lifetime.allow_statement
+    connection.set_wal_hook(_checkpoint_if_due)
     return connection
+
+
+def _checkpoint_if_due(connection: apsw.Connection, database: str, pages: int) -> int:
+    """Checkpoint a long write-ahead log after a commit; a failure changes nothing.
+
+    This is SQLite's default (sqlite3_wal_hook), which ignores failures too. But apsw raises the
+    exceptions of a VFS in Python from the commit, which has happened.
+    """
+    if pages >= AUTOMATIC_CHECKPOINT_PAGES:
+        with suppress(apsw.Error):
+            connection.wal_checkpoint(database)
+    return apsw.SQLITE_OK
 
 
 def abandon(connection: apsw.Connection) -> None:

@@ -262,3 +262,26 @@ def test_a_database_that_cannot_be_made_is_not_a_journal_that_cannot_be_made() -
     process = Process(Disk(), uid=1000, gid=1000)
     with pytest.raises(apsw.CantOpenError):
         connect(process, "/db").execute("CREATE TABLE t (a)")
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        Faulty(Write, "/db", errno.ENOSPC),
+        Faulty(Write, "/db", errno.EIO),
+        Faulty(Sync, "/db", errno.EIO),
+    ],
+    ids=["full", "unwritable", "unsynced"],
+)
+def test_a_commit_whose_checkpoint_fails_has_happened(faults: Faulty) -> None:
+    disk, connection = database("wal")
+    connection.pragma("cache_size", -16384)
+
+    for _ in range(12):
+        with connection:
+            connection.execute("INSERT INTO t VALUES (zeroblob(400000))")
+        disk.interposer = faults
+
+    assert faults.fired
+    disk.interposer = None
+    assert connection.execute("SELECT count(*) FROM t WHERE length(a) = 400000").get == 12
