@@ -236,5 +236,10 @@ redo_brings_invalidated_records_back = Mutant(
             "if record.frozen_response is not None or record.header.invalidation is not None:",
             "if False:",
         ),
+        SourcePatch(
+            "system.recording.stores.file_store",
+            "record = still_invalidated(record, self._own_record(record.execution_id))",
+            "record = still_invalidated(record, None)",
+        ),
     ),
 )
