@@ -47,7 +47,7 @@ from system.errors import (
     UnknownMessage,
 )
 from system.operator_calls import OperatorCalls, uncancellable
-from system.option_check import check_least
+from system.option_check import check_kind, check_least
 from system.ports import Host, Json, Provider
 from system.providers.bounded import bounded
 from system.recording.wal_store import WalExecutionStore
@@ -96,6 +96,8 @@ class Options:
             provider_timeout_ns=self.provider_timeout_ns, most_attempts=self.most_attempts,
         )  # fmt: skip
         check_least(0, snapshot_lines=self.snapshot_lines)
+        check_kind(RecordingOptions, recording=self.recording)
+        check_kind(CollectionOptions, collection=self.collection)
 
 
 _DEFAULTS: Final = Options()

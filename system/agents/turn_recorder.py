@@ -40,7 +40,11 @@ class RecordingOptions:
     sample_rate: float = 1.0
 
     def __post_init__(self) -> None:
-        """Raise ``ValueError`` for a rate that is no part of all executions."""
+        """Raise ``ValueError`` for another durability, or a rate that is no part of all."""
+        durability: object = self.durability
+        if durability not in tuple(Durability):
+            known = " or ".join(map(str, Durability))
+            raise ValueError(f"durability is {shown(durability)}; give {known}")
         rate: object = self.sample_rate
         if not isinstance(rate, int | float) or not 0.0 <= rate <= 1.0:
             raise ValueError(f"sample_rate is {shown(rate)}; give a number from 0.0 to 1.0")

@@ -66,6 +66,7 @@ class Turns:
             except (TurnFailed, ProviderError, OSError, StorageError) as failure:
                 work.trouble = reason_of(failure)
                 await agent.log.park()
+                await self._checkpoint_if_due()
                 if not (agent.log.stopped or orchestrator.closing):
                     await work.turns.pause(orchestrator.host.clock, pause_ns)
                 pause_ns = min(2 * pause_ns, LONGEST_PAUSE_NS)

@@ -251,7 +251,8 @@ class Recorder:
         self._backend.append(execution, log_record, at_once=self._at_once)
 
     async def _end(self, execution: Execution, log_record: LogRecord | StoredLogRecord) -> None:
-        self._append(execution, log_record)
+        # At once, because a refused response must not end the execution: the call is repeated.
+        self._backend.append(execution, log_record, at_once=True)
         execution.add(log_record)
         self._backend.end(execution)
         await self._backend.barrier(execution)

@@ -200,6 +200,11 @@ class WriteAheadLog:
         """Return whether an entry may be lost."""
         return bool(self._in_doubt) and any(sequence in numbers for numbers, _ in self._in_doubt)
 
+    @property
+    def last_doubtful(self) -> int:
+        """The last number that may be lost, or 0."""
+        return self._in_doubt[-1][0].stop - 1 if self._in_doubt else 0
+
     def _lose_entries(self, segment: WalSegment, error: Exception) -> None:
         """Abandon a segment; its entries after ``durable``, and gathered ones, are in doubt."""
         if segment is self._segment:

@@ -207,7 +207,9 @@ class WalRecording:
         except StorageError:
             # The packs have the log records that the log may have lost. The checkpoint covers all
             # entries in doubt: after a crash those that survive would be read as open executions.
-            sequence, done, running = log.last, dict(self.waiting), list(self.running.values())
+            # It covers no entry of the segment after them, which no barrier has made durable.
+            sequence = log.last_doubtful
+            done, running = dict(self.waiting), list(self.running.values())
         # During the barrier, a record may have got a file of its own.
         done = {each: view for each, view in done.items() if self.waiting.get(each) is view}
         records = list(done.values())

@@ -356,3 +356,46 @@ def test_an_event_that_was_lost_without_a_segment_is_remembered_by_a_close(bench
         assert bench.store.load(execution_id).header.replayable_reason == Reason.RECORDING_FAILURE
 
     run(work())
+
+
+def test_entries_after_those_in_doubt_are_not_covered_by_the_checkpoint(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder, _ = bench.started(3)
+        bench.here.files.fail("fdatasync", SEGMENT, errno.EIO)
+
+        async def caller() -> WalExecutionRecorder:
+            with pytest.raises(BarrierFailed):
+                await recorder.barrier()
+            return bench.started(4)[0]
+
+        task = asyncio.create_task(caller())
+        await asyncio.sleep(0)
+        await bench.recording.checkpoint()
+        later = await task
+        await later.barrier()
+        record = await later.finalize(RESPONSE)
+        assert record is not None
+        await bench.open()
+        assert bench.store.load(record.execution_id) == record
+        assert bench.log.report.lost_nothing
+
+    run(work())
+
+
+def test_a_gathered_response_that_is_refused_can_be_repeated(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder = WalExecutionRecorder(bench.host, bench.recording, at_once=False)
+        recorder.start(ENVELOPE, events=EVENTS[:4])
+        await recorder.barrier()
+        bench.here.files.fail("append", SEGMENT, errno.ENOSPC)
+        with pytest.raises(StorageFull, match="repeat the call"):
+            await recorder.finalize(RESPONSE)
+        record = await recorder.finalize(RESPONSE)
+        assert record is not None
+        await bench.open()
+        assert bench.store.load(record.execution_id) == record
+        assert bench.log.report.lost_nothing
+
+    run(work())

@@ -19,6 +19,8 @@ from system.runtime import Options
         ({"provider_timeout_ns": -1}, "provider_timeout_ns is -1; give an int of at least 1"),
         ({"most_attempts": "3"}, "most_attempts is '3'; give an int of at least 1"),
         ({"snapshot_lines": -1}, "snapshot_lines is -1; give an int of at least 0"),
+        ({"recording": False}, r"recording is False; give RecordingOptions\(...\), or None"),
+        ({"collection": True}, r"collection is True; give CollectionOptions\(...\), or None"),
     ],
 )
 def test_an_option_of_the_runtime_is_checked(options: dict[str, Any], refused: str) -> None:
@@ -36,6 +38,12 @@ def test_an_option_of_the_collection_is_checked(options: dict[str, Any]) -> None
 def test_a_sample_rate_is_a_part_of_all_executions(rate: Any) -> None:
     with pytest.raises(ValueError, match=r"sample_rate is .*; give a number from 0\.0 to 1\.0"):
         RecordingOptions(sample_rate=rate)
+
+
+def test_a_durability_is_one_of_two() -> None:
+    durability: Any = "events"
+    with pytest.raises(ValueError, match=r"give Durability\.ATTEMPTS or Durability\.EVENTS"):
+        RecordingOptions(durability)
 
 
 def test_the_least_options_are_taken() -> None:
