@@ -103,7 +103,10 @@ async def open_recording(
     """Recover the recording below ``root``, and open it; return it with the log that was found.
 
     Executions that were running are in the store as ``execution_incomplete``. For callers
-    without a runtime, which does the same in its passes. Raises ``StorageError`` or ``OSError``.
+    without a runtime, which does the same in its passes, and completes records from its own logs:
+    its root is opened by it alone. No lock is taken, so the caller sees to it that nothing else
+    uses the directory. When ``is_checkpoint_due``, the caller calls ``checkpoint``; until then
+    finished executions are in memory. Raises ``StorageError`` or ``OSError``.
     """
     swept = list[str]()
     if host.files.kind(join(root, DIRECTORY)) is FileKind.DIRECTORY:
