@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterator
 from inspect import currentframe
 from types import FrameType
@@ -23,7 +24,6 @@ from powercut.place import Stack
 from sim.errors import EscapedSimulation
 
 _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-_DEVICES: Final = ("/dev/", "/proc/")
 _CHANGES: Final = {
     "os.chmod": (0,), "os.chown": (0,), "os.link": (0, 1), "os.mkdir": (0,), "os.remove": (0,),
     "os.rename": (0, 1), "os.rmdir": (0,), "os.symlink": (1,), "os.truncate": (0,),
@@ -83,7 +83,7 @@ class EventGuard:
             return
         text = os.fsdecode(path)
         self._check_below("open", text)
-        if flags & _WRITES and not text.startswith(_DEVICES):
+        if flags & _WRITES and not _is_device(text):
             shown = f"({text!r}, {mode!r})" if mode else f"({text!r})"
             self._written(f"open{shown}")
 
@@ -146,6 +146,15 @@ def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
     while frame is not None:
         yield frame
         frame = frame.f_back
+
+
+def _is_device(path: str) -> bool:
+    """Return whether a path leads to a device or a pipe, which keeps nothing that is written."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
 
 
 def _is_importing(frame: FrameType) -> bool:

@@ -21,6 +21,9 @@ from sim.disk.cache.operation import (
     Write,
 )
 
+_MOST_MODE: Final = 0o177777
+_MOST_ID: Final = 2**32 - 1
+_LONGEST_NAME_BYTES: Final = 255
 _FORMATS: Final = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
 
 
@@ -47,9 +50,10 @@ def refusal(operation: Operation, table: InodeTable) -> str:
                 reason = f"directory {inode.number} is not empty"
         case Rename():
             reason = _of_rename(operation, inode, table)
-        case SetAttributes(mode=mode):
-            same = mode & FORMAT == inode.mode & FORMAT
-            reason = "" if same else f"mode {mode:#o} changes the type of inode {inode.number}"
+        case SetAttributes(mode=mode, uid=uid, gid=gid):
+            reason = _of_attributes(mode, uid, gid)
+            if mode & FORMAT != inode.mode & FORMAT:
+                reason = f"mode {mode:#o} changes the type of inode {inode.number}"
         case Sync() | FailedSync():
             reason = _of_barrier(operation)
         case _:
@@ -59,17 +63,31 @@ def refusal(operation: Operation, table: InodeTable) -> str:
 
 def is_name(name: str) -> bool:
     """Return whether ``name`` can be a directory entry."""
-    return name not in {"", ".", ".."} and "/" not in name and "\0" not in name
+    if name in {"", ".", ".."} or "/" in name or "\0" in name:
+        return False
+    return len(name.encode("utf-8", "surrogateescape")) <= _LONGEST_NAME_BYTES
 
 
 def _of_create(create: Create, inode: Inode | None, table: InodeTable) -> str:
-    if create.inode <= 0 or inode is not None:
+    if create.inode <= 0:
+        return f"an inode cannot have the number {create.inode}"
+    if inode is not None:
         return f"inode {create.inode} exists already"
+    if reason := _of_attributes(create.mode, create.uid, create.gid):
+        return reason
     if create.mode & FORMAT not in _FORMATS:
         return f"mode {create.mode:#o} is not of a file, a directory or a symbolic link"
     if stat.S_ISLNK(create.mode) != bool(create.link_text):
         return f"mode {create.mode:#o} and link_text={create.link_text!r} contradict each other"
     return _of_name(table, create.directory, create.name, meaning=0) if create.name else ""
+
+
+def _of_attributes(mode: int, uid: int, gid: int) -> str:
+    if not 0 <= mode <= _MOST_MODE:
+        return f"mode {mode:#o} is more than a type and permission bits"
+    if not (0 <= uid <= _MOST_ID and 0 <= gid <= _MOST_ID):
+        return f"uid={uid} and gid={gid} are not numbers from 0 to {_MOST_ID}"
+    return ""
 
 
 def _of_content(change: Write | Resize | Allocate, inode: Inode) -> str:

@@ -200,7 +200,8 @@ def _seconds(time_ns: int) -> tuple[int, float]:
     return seconds, seconds + 1e-9 * fraction_ns
 
 
-_LAZY_FIELDS: Final[dict[str, Callable[[LazyInode], int]]] = {
+_IN_SEQUENCE: Final = ("st_mode", "st_ino", "st_dev", "st_nlink", "st_uid", "st_gid", "st_size")
+_LAZY_FIELDS: Final[dict[str, Callable[[LazyInode], float]]] = {
     "st_mode": lambda inode: inode.mode,
     "st_ino": lambda inode: inode.st_ino,
     "st_dev": lambda _: DEVICE,
@@ -208,12 +209,20 @@ _LAZY_FIELDS: Final[dict[str, Callable[[LazyInode], int]]] = {
     "st_uid": lambda inode: inode.uid,
     "st_gid": lambda inode: inode.gid,
     "st_size": lambda inode: BLOCK_BYTES if inode.is_directory else inode.size,
+    "st_atime": lambda inode: _seconds(inode.atime_ns)[1],
+    "st_mtime": lambda inode: _seconds(inode.mtime_ns)[1],
+    "st_ctime": lambda inode: _seconds(inode.ctime_ns)[1],
     "st_atime_ns": lambda inode: inode.atime_ns,
     "st_mtime_ns": lambda inode: inode.mtime_ns,
     "st_ctime_ns": lambda inode: inode.ctime_ns,
     "st_blksize": lambda _: BLOCK_BYTES,
 }
-_SEQUENCE: Final = tuple(_LAZY_FIELDS)[:7]
+_LAZY_ITEMS: Final[tuple[Callable[[LazyInode], float], ...]] = (
+    *map(_LAZY_FIELDS.__getitem__, _IN_SEQUENCE),
+    lambda inode: _seconds(inode.atime_ns)[0],
+    lambda inode: _seconds(inode.mtime_ns)[0],
+    lambda inode: _seconds(inode.ctime_ns)[0],
+)
 
 
 class LazyStat(Sequence[float]):
@@ -234,12 +243,12 @@ class LazyStat(Sequence[float]):
     @overload
     def __getitem__(self, index: slice) -> tuple[float, ...]: ...
     def __getitem__(self, index: int | slice) -> float | tuple[float, ...]:
-        if isinstance(index, int) and 0 <= index < len(_SEQUENCE):
-            return cast("float", getattr(self, _SEQUENCE[index]))
-        return tuple(_whole_result(self._inode))[index]
+        if isinstance(index, slice):
+            return tuple(item(self._inode) for item in _LAZY_ITEMS[index])
+        return _LAZY_ITEMS[index](self._inode)
 
     def __len__(self) -> int:
-        return len(_whole_result(self._inode))
+        return len(_LAZY_ITEMS)
 
     def __eq__(self, other: object) -> bool:
         return tuple(self) == tuple(other) if isinstance(other, tuple | LazyStat) else False

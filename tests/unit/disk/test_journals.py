@@ -17,6 +17,7 @@ from sim.disk.cache.operation import (
     Operation,
     Rename,
     Resize,
+    SetAttributes,
     Sync,
     SyncFailure,
     Unlink,
@@ -240,7 +241,11 @@ F, D = SETUP.cached[1].entries["f"], SETUP.cached[1].entries["d"]
 
 IMPOSSIBLE: list[tuple[Operation, str]] = [
     (Create("", F, FILE, 0, 0, "", 1, "g", 0), f"Create: inode {F} exists already"),
-    (Create("", 0, FILE, 0, 0, "", 1, "g", 0), "inode 0 exists already"),
+    (Create("", 0, FILE, 0, 0, "", 1, "g", 0), "an inode cannot have the number 0"),
+    (Create("", 99, FILE, -1, 0, "", 1, "g", 0), "uid=-1 and gid=0 are not numbers from 0 to"),
+    (Create("", 99, 1 << 70 | FILE, 0, 0, "", 1, "g", 0), "is more than a type and permission"),
+    (Create("", 99, FILE, 0, 0, "", 1, "g" * 256, 0), "cannot be the name"),
+    (SetAttributes("", F, FILE, 0, 1 << 32, 0, 0, 0), "uid=0 and gid=4294967296 are not"),
     (Create("", 99, FILE, 0, 0, "", 1, "f", 0), f"'f' in directory 1 means inode {F}, not 0"),
     (Create("", 99, FILE, 0, 0, "", F, "g", 0), f"there is no directory {F}"),
     (Create("", 99, FILE, 0, 0, "", 1, "a/b", 0), "'a/b' cannot be the name"),

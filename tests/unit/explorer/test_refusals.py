@@ -70,6 +70,11 @@ def writes_elsewhere(ack: History) -> None:
         Path("/var/tmp/powercut-escaped").touch()
 
 
+def writes_to_shared_memory(ack: History) -> None:
+    Path("/dev/null").write_bytes(b"x")
+    Path("/dev/shm/powercut-escaped").write_bytes(b"x")
+
+
 def opens_a_relative_path_in_c(_ack: History) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.open(b"written-by-c", os.O_CREAT | os.O_WRONLY, 0o600) < 0:
@@ -222,6 +227,10 @@ def test_a_root_that_is_not_an_absolute_path_is_refused(root: str) -> None:
             writes_elsewhere,
             r"writes to the real disk, at .*test_refusals.py:\d+ .*below /disk",
         ),
+        (
+            writes_to_shared_memory,
+            r"open\('/dev/shm/powercut-escaped'.* writes to the real disk, at .*below /disk",
+        ),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -230,4 +239,5 @@ def test_a_mistake_is_one_sentence_with_its_line(workload: object, sentence: str
     with pytest.raises(HarnessError, match=sentence):
         explore(workload, limits=SOON)
     assert not Path("/var/tmp/powercut-escaped").exists()
+    assert not Path("/dev/shm/powercut-escaped").exists()
     assert not Path("written-by-c").exists()

@@ -132,9 +132,10 @@ def _page_times(before: Mapping[int, Times], operations: Iterable[Operation]) ->
         match operation:
             case Write() | Resize() | Allocate():
                 touch(operation.inode, operation.now_ns, modified=True)
-            case Create(inode=inode, directory=directory, now_ns=now_ns):
+            case Create(inode=inode, directory=directory, name=name, now_ns=now_ns):
                 found[inode] = (now_ns, now_ns, now_ns)
-                touch(directory, now_ns, modified=True)
+                if name:
+                    touch(directory, now_ns, modified=True)
             case Link(inode=inode, directory=directory, now_ns=now_ns):
                 touch(inode, now_ns, modified=False)
                 touch(directory, now_ns, modified=True)
