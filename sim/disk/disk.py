@@ -57,7 +57,8 @@ class Disk:
     one microsecond at each call. ``cache`` is the page cache, by default that of the image.
 
     ``interposer`` and ``descriptor_interposer`` may be set at any time; None observes and
-    changes nothing. ``sync_errors`` counts for each inode the barriers that failed.
+    changes nothing. ``sync_errors`` counts for each inode the failures that a
+    barrier has reported.
     """
 
     def __init__(

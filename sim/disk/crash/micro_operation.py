@@ -172,8 +172,8 @@ class UnlinkName(NamedTuple):
 class ForgetName(NamedTuple):
     """The name that a file had on the platter disappears, after it moved more than once.
 
-    It does so with the last of its renames, also where the first one is lost. ``moved_to`` is
-    the directory of its new name.
+    It does so with the last of its renames, or with an unlink after them, also where the first
+    rename is lost. ``moved_to`` is the directory of its new name, 0 for an unlink.
     """
 
     operation: int
@@ -293,7 +293,7 @@ def stored_until(micro: MicroOperation) -> int:
 
 
 def stale_form(block: WriteBlock) -> WriteBlock:
-    """Return the piece that shows the bytes of its place from before in place of its data."""
+    """Return the same piece, with the bytes that its place held before as its data."""
     end = block.offset + len(block.data)
     return block._replace(data=stale_bytes(block, block.offset, end))
 

@@ -4,8 +4,8 @@ Pieces are numbered from 0 in program order, and a set of pieces is the bits of 
 Each piece has two sets of predecessors, both transitively closed:
 
 ``needs``
-    pieces without which it is meaningless, under any model: a name needs its inode, the
-    second write of a sector needs the first.
+    pieces that must survive with it: a name needs its inode, the second write of a sector the
+    first, and under some models a size its data.
 ``order``
     ``needs``, and the pieces that the model keeps in order before it. A survivor set is
     **legal** if it contains the ``order`` of each of its members.

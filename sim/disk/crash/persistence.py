@@ -25,7 +25,7 @@ _UNBOUNDED: Final = 1 << 62
 
 
 class DataBeforeSize(Enum):
-    """The appends whose new size waits for the data of the last block that it exposes."""
+    """The data and zeros for which a new size waits: those of the block in which it ends."""
 
     ALWAYS = "always"
     NEW_BLOCKS = "new blocks"

@@ -43,7 +43,11 @@ class Earlier(Protocol):
         ...
 
     def reaches(self, number: int, size: int) -> bool:
-        """Return whether an inode gets this size anyway: no end of a block in a gap adds it."""
+        """Return whether an inode has this size without the end of a block in a gap.
+
+        It has at least ``size`` bytes on the platter or by its last truncation, or gets that size
+        by an unsynced operation.
+        """
         ...
 
     def old_tail(self, number: int, size: int) -> bytes:
@@ -80,7 +84,8 @@ class Earlier(Protocol):
     def replaced_before(self, number: int, directory: int, name: str) -> int:
         """Return the inode that gets this name back when another replaces this inode; or 0.
 
-        Also without such a barrier.
+        If no barrier has covered the name of this inode, that is the file that has the name on the
+        platter.
         """
         ...
 

@@ -18,7 +18,7 @@ _FEW: Final = 8
 
 
 class SurvivorSet(NamedTuple):
-    """The pieces that were ``lost``, and those that survived in another form.
+    """The pieces that were ``lost`` or ``torn``, and the lost ones that show ``stale`` bytes.
 
     ``torn``: pairs of a write and the number of its bytes that survived. ``stale``: those
     lost writes in whose place the bytes from before the allocation are visible.

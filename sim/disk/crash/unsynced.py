@@ -48,7 +48,7 @@ class Unsynced:
     each sync moves the pieces that it covers to the platter. ``platter`` and ``unsynced`` start
     it; an image has them from the lifetime before. ``allows_more`` is whether the last
     operation allows states that were impossible before it: a failed barrier drops data that
-    later data depended on.
+    later data depended on, and a barrier may split a rename through a passing name.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Unsynced:
     # -- of earlier operations (pieces.Earlier) ------------------------------------------
 
     def reaches(self, number: int, size: int) -> bool:
-        """Return whether an inode gets this size anyway: no end of a block in a gap adds it."""
+        """Return whether an inode has this size without the end of a block in a gap."""
         inode = self.table.get(number)
         return self._ordering.reaches(number, size, 0 if inode is None else inode.size)
 

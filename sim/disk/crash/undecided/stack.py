@@ -49,7 +49,7 @@ class Stack(NamedTuple):
         return [(*below, each, *above) for each in found if each is not None]
 
     def survived(self, level: int, index: int) -> bool | Split:
-        """Return whether a piece has survived, which must not be one that can be torn."""
+        """Return whether a piece that cannot be torn has survived, or the missing decision."""
         low, high = self.progress[level].of(self.layers[level], index)
         length = self.layers[level].lengths[index]
         if low == length:
