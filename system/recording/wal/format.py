@@ -115,8 +115,8 @@ def seed_of_entry(content: bytes, start: int) -> int | None:
     for bit in range(32):
         changes.append(_reduced(crc_from(1 << bit) ^ unseeded, 1 << bit, changes))
         changes.sort(reverse=True)
-    rest, seed = _reduced(unseeded ^ crc, 0, changes)
-    assert not rest, "each of the 32 bits of a seed changes the result in its own way"
+    unreached, seed = _reduced(unseeded ^ crc, 0, changes)
+    assert not unreached, "each of the 32 bits of a seed changes the result in its own way"
     return seed
 
 

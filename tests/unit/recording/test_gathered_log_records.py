@@ -101,3 +101,21 @@ def test_numbers_of_a_refused_write_are_not_used_again(bench: Bench) -> None:
         assert bench.log.report.lost_nothing
 
     run(work())
+
+
+def test_a_gathered_response_that_is_refused_can_be_repeated(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder = gathering(bench)
+        recorder.start(ENVELOPE, events=EVENTS[:4])
+        await recorder.barrier()
+        bench.here.files.fail("append", SEGMENT, errno.ENOSPC)
+        with pytest.raises(StorageFull, match="repeat the call"):
+            await recorder.finalize(RESPONSE)
+        record = await recorder.finalize(RESPONSE)
+        assert record is not None
+        await bench.open()
+        assert bench.store.load(record.execution_id) == record
+        assert bench.log.report.lost_nothing
+
+    run(work())

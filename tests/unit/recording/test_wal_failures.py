@@ -381,21 +381,3 @@ def test_entries_after_those_in_doubt_are_not_covered_by_the_checkpoint(bench: B
         assert bench.log.report.lost_nothing
 
     run(work())
-
-
-def test_a_gathered_response_that_is_refused_can_be_repeated(bench: Bench) -> None:
-    async def work() -> None:
-        await bench.open()
-        recorder = WalExecutionRecorder(bench.host, bench.recording, at_once=False)
-        recorder.start(ENVELOPE, events=EVENTS[:4])
-        await recorder.barrier()
-        bench.here.files.fail("append", SEGMENT, errno.ENOSPC)
-        with pytest.raises(StorageFull, match="repeat the call"):
-            await recorder.finalize(RESPONSE)
-        record = await recorder.finalize(RESPONSE)
-        assert record is not None
-        await bench.open()
-        assert bench.store.load(record.execution_id) == record
-        assert bench.log.report.lost_nothing
-
-    run(work())
