@@ -155,10 +155,10 @@ swept_directories_are_not_durable = Mutant(
         SourcePatch(
             "system.sessions.session_store",
             """
-            make_durable_directory(self._files, self.directory)
+            self._files.sync_dir(parent_of(self.directory))
             self._files.sync_dir(self.directory)
             """,
-            "make_durable_directory(self._files, self.directory)",
+            "self._files.sync_dir(parent_of(self.directory))",
         ),
     ),
     tests=(
