@@ -21,9 +21,10 @@ from sim.disk.cache.operation import (
     Write,
 )
 
+NAME_MAX: Final = 255
+"""The bytes of the longest name of a directory entry."""
 _MOST_MODE: Final = 0o177777
 _MOST_ID: Final = 2**32 - 1
-_LONGEST_NAME_BYTES: Final = 255
 _FORMATS: Final = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
 
 
@@ -65,7 +66,7 @@ def is_name(name: str) -> bool:
     """Return whether ``name`` can be a directory entry."""
     if name in {"", ".", ".."} or "/" in name or "\0" in name:
         return False
-    return len(name.encode("utf-8", "surrogateescape")) <= _LONGEST_NAME_BYTES
+    return len(name.encode("utf-8", "surrogateescape")) <= NAME_MAX
 
 
 def _of_create(create: Create, inode: Inode | None, table: InodeTable) -> str:

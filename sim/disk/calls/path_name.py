@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+from sim.disk.cache.refusal import NAME_MAX
 from sim.disk.calls.arguments import path_descriptor
 from sim.disk.calls.interpreter import BUFFER_IS_PATH, NO_DESCRIPTOR
 
-NAME_MAX: Final = 255
 PATH_MAX: Final = 4096
 DOTS: Final = frozenset({"", ".", ".."})
 

@@ -10,6 +10,7 @@ from typing import Final, cast, overload
 
 from sim.disk.cache.inode import BLOCK_BYTES, SECTOR_BYTES, Inode
 from sim.disk.cache.lazy_inode import LazyInode
+from sim.disk.cache.refusal import NAME_MAX
 from sim.disk.calls.arguments import (
     c_int,
     configuration_name,
@@ -19,7 +20,6 @@ from sim.disk.calls.arguments import (
 from sim.disk.calls.interpreter import NO_DESCRIPTOR
 from sim.disk.calls.name_calls import LINK_MAX
 from sim.disk.calls.path_name import (
-    NAME_MAX,
     PATH_MAX,
     FileDescriptorOrPath,
     StrOrBytesPath,
