@@ -10,6 +10,7 @@ import dbm
 import dbm.dumb
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from types import MethodType
 from typing import Any, Final
@@ -24,6 +25,7 @@ _LIBRARIES: Final = ("_gdbm", "_dbm")
 
 def routed_libraries() -> Iterator[tuple[Real, Routed]]:
     """Yield the ``open`` of each C library that the interpreter has, with its replacement."""
+    _loaded()  # by the first process: each fork of it would try all imports again
     for library in _LIBRARIES:
         try:
             module = import_module(library)
@@ -48,6 +50,7 @@ def _refusing_open(library: str, real: Real) -> Routed:
     return routed
 
 
+@cache
 def _loaded() -> dict[str, Any]:
     """Return the modules of ``dbm`` that this interpreter has, as ``dbm`` itself would."""
     modules = {}

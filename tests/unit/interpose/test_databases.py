@@ -16,6 +16,7 @@ import pytest
 from oracles.history import History, Known
 from powercut.explorer.explore import explore
 from powercut.explorer.limits import Engine, Limits
+from powercut.interpose import dbm_libraries
 from powercut.interpose.interposed import interposed
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
@@ -214,3 +215,20 @@ def test_shelves_are_made_by_a_module_that_the_disk_can_carry(process: Process) 
         database[b"a"] = b"b"
     with shelve.open("shelf") as shelf:
         assert shelf["key"] == [1, 2]
+
+
+def test_no_process_of_a_check_imports_the_modules_of_dbm(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are imported before the first block; a failed import would be tried in each check."""
+
+    def unwanted(name: str) -> None:
+        raise AssertionError(name)
+
+    monkeypatch.setattr(dbm_libraries, "import_module", unwanted)
+    monkeypatch.setitem(vars(dbm), "_modules", {})
+    database = dbm_libraries.DefaultDatabase()
+    database.enter()
+    assert vars(dbm)["_modules"]
+    database.leave()
+    assert process.disk.files() == {}
