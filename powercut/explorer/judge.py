@@ -11,13 +11,13 @@ from oracles.history import History, Known
 from oracles.violation import Violation
 from powercut.explorer.check_violation import violation_raised
 from powercut.explorer.even_share import EvenShare
-from powercut.explorer.forks import in_forks
+from powercut.explorer.image_results import ImageResults
 from powercut.explorer.interposed_check import InterposedCheck
 from powercut.explorer.journals import MOST_SECTORS, CrashImage, Journals, Key
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.lazy.lazy_explorer import LazyExplorer
 from powercut.explorer.lazy.phases import PhasedCheck, phased_check
-from powercut.explorer.lazy.tree import Ending
+from powercut.explorer.lazy.units import Trees
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.recovery import recoveries_of
@@ -52,9 +52,6 @@ MOST_CHECKS: Final = 2048
 MOST_FIRST_CHECKS: Final = 512
 """Images that are checked before the lazy engine is tried, a few of each crash point."""
 
-_MOST_ENDINGS: Final = 512
-"""Recovered images that are kept: equal images of another history follow soon."""
-
 
 def never_stop(_found: Exploration, _operation: int) -> bool:
     """Let an exploration run to its end."""
@@ -87,9 +84,9 @@ class Judge:
         self.processes = processes
         self._deciding = deciding or processes
         self._check = check
-        self._results: dict[Key, Violation | None] = {}
         self._phased: PhasedCheck | None = None
-        self._endings: dict[Key, Ending] = {}
+        self._trees = Trees({}, {})
+        self._results: ImageResults | None = None
         self._lazy: LazyExplorer | None = None
         self._gave_up: set[str] = set()
 
@@ -146,6 +143,7 @@ class Judge:
         if self._lazy is None:
             self._lazy = LazyExplorer(
                 self._in_phases(workload.history),
+                self._trees,
                 self.violation,
                 self.limits,
                 self._deciding,
@@ -154,49 +152,15 @@ class Judge:
             )
         return self._lazy.explore(Exploration(model, workload, self))
 
-    def once(
-        self, crashed: CrashImage, history: History, model: PersistenceModel
-    ) -> Violation | None:
-        """Return the violation of an image, which the check may have found earlier."""
-        key, results = crashed.key, self._results
-        if key not in results:
-            results[key] = self._violation_of(crashed, history, model)
-        return results[key]
-
-    def check_together(
-        self,
-        images: Sequence[CrashImage],
-        history: History,
-        model: PersistenceModel,
-        tick: Callable[[], None],
-    ) -> None:
-        """Check several images in the forked processes; ``once`` has the results then.
-
-        If ``tick`` raises an exception, it has some of them (``is_checked``).
-        """
-        new = [crashed for crashed in images if crashed.key not in self._results]
-
-        def check(crashed: CrashImage) -> Violation | None:
-            return self._violation_of(crashed, history, model)
-
-        for place, violation in in_forks(check, new, self.processes, tick):
-            self._results[new[place].key] = violation
-
-    def is_checked(self, crashed: CrashImage) -> bool:
-        """Return whether ``once`` has the result of an image."""
-        return crashed.key in self._results
-
-    def _violation_of(
-        self, crashed: CrashImage, history: History, model: PersistenceModel
-    ) -> Violation | None:
-        """Check an image; a check in two phases recovers an image once for all entries."""
-        check, entries = self._in_phases(history), crashed.entries
-        key = (check.tree(entries), *crashed.key[1:])
-        if key not in self._endings:
-            if len(self._endings) >= _MOST_ENDINGS:
-                self._endings.clear()
-            self._endings[key] = check.execute(Disk(crashed.image, model), entries)
-        return check.violation(self._endings[key], entries)
+    def results(self, history: History) -> ImageResults:
+        """Return the results of the check on images, which grow."""
+        if self._results is None:
+            is_slow = isinstance(self._check, InterposedCheck) and not self.limits.nested
+            by_answers = is_slow and self.limits.engine == Engine.AUTO
+            self._results = ImageResults(
+                self._in_phases(history), self.processes, self._trees if by_answers else None
+            )
+        return self._results
 
     def _in_phases(self, history: History) -> PhasedCheck:
         if self._phased is None:
@@ -244,6 +208,7 @@ class _Explorer:
             limits = replace(limits, states_per_point=min(few, limits.states_per_point))
         self.result = Exploration(model, workload, judge)
         self._judge = judge
+        self._results = judge.results(workload.history)
         self._history = workload.history
         self._nested = limits.nested
         self._ends_at_sample = few is not None
@@ -272,7 +237,7 @@ class _Explorer:
 
     def _settle_checked(self) -> None:
         """Count those images of the last batch that were checked."""
-        checked = [crashed for crashed in self._batch if self._judge.is_checked(crashed)]
+        checked = [crashed for crashed in self._batch if crashed in self._results]
         self.result.states -= len(self._batch) - len(checked)
         self._settle_all(checked)
 
@@ -336,7 +301,7 @@ class _Explorer:
 
     def _settle_batch(self) -> None:
         """Check registered images of the workload, several at a time."""
-        self._judge.check_together(self._batch, self._history, self.result.model, self._tick)
+        self._results.add(self._batch, self.result.model, self._tick)
         self._settle_all(self._batch)
         self._batch.clear()
 
@@ -349,7 +314,9 @@ class _Explorer:
         if self._nested:
             violation = self._check_and_crash(crashed)
         else:
-            violation = self._judge.once(crashed, self._history, self.result.model)
+            if crashed not in self._results:
+                self._results.add([crashed], self.result.model)
+            violation = self._results[crashed]
         if violation is not None:
             self._fail(crashed, violation)
 

@@ -18,6 +18,7 @@ from powercut.explorer.lazy.crash_sites import CrashSite, crash_sites
 from powercut.explorer.lazy.crashes import Crashes
 from powercut.explorer.lazy.phases import OnePhase
 from powercut.explorer.lazy.tree import Ending
+from powercut.explorer.lazy.units import Trees
 from powercut.explorer.lazy.walk import Leaf, Walk
 from powercut.explorer.page_cache import PageCache
 from sim.choices import SeededChoices
@@ -62,7 +63,7 @@ class Pair(NamedTuple):
 
         budget = Budget(100_000, 1_000_000)
         crashes = Crashes(model, nested, tears, budget)
-        return Walk(OnePhase(check, History(lambda: 0)), {}, {}, model, crashes, budget)
+        return Walk(OnePhase(check, History(lambda: 0)), Trees({}, {}), model, crashes, budget)
 
 
 def _observed_at(leaf: Leaf) -> str:

@@ -20,8 +20,8 @@ from powercut.explorer.lazy.crash_sites import CrashSite, crash_sites
 from powercut.explorer.lazy.crashes import Crashes
 from powercut.explorer.lazy.estimate import check_estimate
 from powercut.explorer.lazy.phases import PhasedCheck
-from powercut.explorer.lazy.tree import Ending, Node
-from powercut.explorer.lazy.units import UnitTrees
+from powercut.explorer.lazy.tree import Ending
+from powercut.explorer.lazy.units import Trees
 from powercut.explorer.lazy.walk import Leaf, Walk
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.ticker import Stopped, Tick, Ticker
@@ -57,7 +57,8 @@ _TOO_MANY: Final = 3
 class LazyExplorer:
     """Explores one workload, under several models and with further barriers.
 
-    The questions of ``check`` are kept for later explorations. ``recheck`` checks a crash image.
+    The questions of ``check`` are in ``trees``, for later explorations. ``recheck`` checks a crash
+    image.
     ``limits.nested`` is the number of times that the check itself is crashed. The check is
     executed in ``processes`` processes. ``tick`` is called several times a second; False stops
     the exploration. An execution counts as ``cost`` of them.
@@ -66,6 +67,7 @@ class LazyExplorer:
     def __init__(
         self,
         check: PhasedCheck,
+        trees: Trees,
         recheck: Callable[[Disk, Known], Violation | None],
         limits: Limits,
         processes: int,
@@ -78,8 +80,7 @@ class LazyExplorer:
         self.processes = processes
         self.tick = tick
         self.cost = cost
-        self.trees: dict[int, Node] = {}
-        self.unit_trees: UnitTrees = {}
+        self.trees = trees
 
     def explore(self, empty: Exploration) -> Exploration | None:
         """Return the verdict on the workload and the model of ``empty``, an empty verdict.
@@ -119,7 +120,6 @@ class _Exploring:
         self._walk = Walk(
             explorer.check,
             explorer.trees,
-            explorer.unit_trees,
             result.model,
             Crashes(result.model, explorer.limits.nested, tears, budget),
             budget,

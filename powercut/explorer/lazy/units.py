@@ -7,7 +7,7 @@ units add up, where those of their results multiply.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from powercut.explorer.lazy.boot import Boot
 from powercut.explorer.lazy.budget import Budget
@@ -22,6 +22,13 @@ from sim.disk.crash.undecided.question import Answer, Question
 
 Unit: TypeAlias = tuple[str, tuple[Any, ...]]
 UnitTrees: TypeAlias = dict[Unit, Node]
+
+
+class Trees(NamedTuple):
+    """The observation trees of one check, by their number, and those of its recovery units."""
+
+    of_check: dict[int, Node]
+    of_units: UnitTrees
 
 
 class Units:

@@ -16,7 +16,7 @@ from powercut.explorer.lazy.descent import Chooser, Descent, plainest, unasked
 from powercut.explorer.lazy.phases import PhasedCheck
 from powercut.explorer.lazy.tree import Ending, Node, Parts, Step
 from powercut.explorer.lazy.unit_call import Asked, UnitCall
-from powercut.explorer.lazy.units import Units, UnitTrees
+from powercut.explorer.lazy.units import Trees, Units
 from sim.disk.cache.operation import Operation
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.undecided.box import Box, split
@@ -51,23 +51,21 @@ class _Visit(NamedTuple):
 class Walk:
     """Takes boxes down the trees of one check, which it executes in ``processes`` processes.
 
-    ``trees`` are by their number, ``unit_trees`` those of its recovery units; they grow. The
-    recovery is crashed as well, by ``crashes``.
+    ``trees`` grow. The recovery is crashed as well, by ``crashes``.
     """
 
     def __init__(
         self,
         check: PhasedCheck,
-        trees: dict[int, Node],
-        unit_trees: UnitTrees,
+        trees: Trees,
         model: PersistenceModel,
         crashes: Crashes,
         budget: Budget,
         processes: int = 1,
     ) -> None:
         self._check = check
-        self.units = Units(unit_trees, model, budget)
-        self._trees = trees
+        self.units = Units(trees.of_units, model, budget)
+        self._trees = trees.of_check
         self._model = model
         self._crashes = crashes
         self._budget = budget

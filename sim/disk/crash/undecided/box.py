@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, TypeAlias, assert_never
 
 from sim.disk.cache.inode import ROOT
 from sim.disk.cache.inode_table import Inodes
+from sim.disk.crash.image import Image
 from sim.disk.crash.micro_operation import MicroOperation
 from sim.disk.crash.notes import Note
 from sim.disk.crash.undecided.content import attributes, data, size
@@ -64,6 +65,11 @@ class Box(NamedTuple):
     durable: tuple[MicroOperation, ...] = ()
     carried: tuple[MicroOperation | Note, ...] = ()
     factors: tuple[Factor, ...] = ()
+
+    @classmethod
+    def of_image(cls, image: Image) -> Box:
+        """Return the box of a crash image, of which nothing is undecided; only a boot reads it."""
+        return cls(image.platter, (), (), image.next_inode, cache=PageCache(image.cached))
 
     @property
     def platter(self) -> Stack:
