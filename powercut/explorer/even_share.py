@@ -21,6 +21,11 @@ class EvenShare:
         """Count work."""
         self._spent += work
 
+    def begin_again(self, most: int, operation: int) -> None:
+        """Allow as much work from an operation on as if ``most`` had been spent evenly by then."""
+        self._most = most
+        self._spent = most * (operation + 1) // (self._operations + 1)
+
     def is_left(self, operation: int) -> bool:
         """Return whether there is work left for the crash point after an operation, from 0 on."""
         is_left = self._spent * self._operations <= self._most * operation

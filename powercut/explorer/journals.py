@@ -96,6 +96,11 @@ class _Point(NamedTuple):
     entries: int
     share: EvenShare
 
+    @property
+    def first(self) -> int:
+        """The operation of the workload at which it was crashed first."""
+        return self.before[0].operation if self.before else self.number
+
     def crash(self, image: Image, key: Key, point: CrashPoint) -> CrashImage:
         return CrashImage(image, (self.entries, *key), (*self.before, point), self.entries)
 
@@ -107,7 +112,8 @@ class Journals:
     whether the image is worth building. ``built`` counts states, wanted or not. ``exhaustive``
     becomes false when a crash point has more states than ``limits`` allow, or than are left for
     it of ``checks``, the checks for the journal of the workload; the caller spends them. If it
-    ``is_thin``, each crash point has a few states.
+    ``is_thin``, each crash point has a few states. ``is_decided`` is called with the operation at
+    which states are left out; if it returns True, each crash point has a few states from there on.
     """
 
     def __init__(
@@ -118,10 +124,12 @@ class Journals:
         checks: EvenShare | None = None,
         *,
         is_thin: bool = False,
+        is_decided: Callable[[int], bool] = lambda _operation: False,
     ) -> None:
         self.built = 0
         self.exhaustive = not is_thin
         self._is_thin = is_thin
+        self._is_decided = is_decided
         self._history = history
         self._limits = limits
         self._is_new = is_new
@@ -196,16 +204,19 @@ class Journals:
     def _is_visited(self, unsynced: Unsynced, point: _Point) -> bool:
         """Return whether a crash point has few pieces, or there is work left for it."""
         if self._states_left(point) <= 0:
-            self.exhaustive = False
+            self._leaves_out(point)
             return False
         return len(unsynced.micros) <= FEW_PIECES or point.share.is_left(point.number)
 
     def _states_left(self, point: _Point) -> int:
         """Return the number of checks that are left for the states of a crash point."""
-        if self._checks is None:
-            return sys.maxsize
-        first = point.before[0].operation if point.before else point.number
-        return self._checks.left(first)
+        return sys.maxsize if self._checks is None else self._checks.left(point.first)
+
+    def _leaves_out(self, point: _Point) -> bool:
+        """Leave out states of a crash point; return whether all further ones have a few."""
+        self.exhaustive = False
+        self._is_thin = self._is_thin or self._is_decided(point.first)
+        return self._is_thin
 
     def _crashes_at(self, unsynced: Unsynced, point: _Point, since: int) -> Iterator[CrashImage]:
         """Yield the kill and the power cuts right after an operation."""
@@ -236,7 +247,8 @@ class Journals:
         yield from islice(space.all(since, BRANCHES_PER_STATE * (limit + count)), limit)
         if space.complete:
             return
-        self.exhaustive = False
+        if self._leaves_out(point):
+            return
         parts = len(space.parts)
         most = min(limit + REPRESENTATIVES_PER_PART * parts, left // 2)
         for survivors in islice(space.representative(), most):

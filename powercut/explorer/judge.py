@@ -214,7 +214,12 @@ class _Explorer:
         self._ends_at_sample = few is not None
         self._checks = None if most is None else EvenShare(most, len(workload.journal))
         self._journals = Journals(
-            workload.history, limits, self._is_new, self._checks, is_thin=is_thin
+            workload.history,
+            limits,
+            self._is_new,
+            self._checks,
+            is_thin=is_thin,
+            is_decided=self._is_decided,
         )
         self._visited_depth: dict[Key, int] = {}
         # The place of each failed image among the failures.
@@ -266,6 +271,18 @@ class _Explorer:
                 if time.monotonic() - start < _QUICK_S:
                     size = min(2 * size, judge.most_in_batch)
         self._settle_batch()
+
+    def _is_decided(self, operation: int) -> bool:
+        """Return whether an image has failed by the first operation at which states are left out.
+
+        The checks of the further ones, which are to show other failures, are fewer then.
+        """
+        if self._checks is None:
+            return False
+        self._settle_batch()
+        if self.result.failures:
+            self._checks.begin_again(MOST_FIRST_CHECKS, operation)
+        return bool(self.result.failures)
 
     def _is_sampled_in_vain(self) -> bool:
         """Return whether a sample has begun that is not wanted unless an image has failed."""

@@ -5,6 +5,13 @@ from __future__ import annotations
 from powercut.explorer.even_share import EvenShare
 
 
+def test_a_share_begins_again_in_the_middle() -> None:
+    share = EvenShare(100, 4)
+    share.spend(70)
+    share.begin_again(50, 2)
+    assert [share.left(operation) for operation in range(5)] == [-20, -10, 0, 10, 20]
+
+
 def test_each_operation_may_use_the_work_of_those_up_to_it() -> None:
     share = EvenShare(100, 4)
     assert [share.left(operation) for operation in range(5)] == [20, 40, 60, 80, 100]

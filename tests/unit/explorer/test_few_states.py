@@ -91,9 +91,9 @@ def test_a_workload_without_a_check_builds_few_images_as_well(
     asked: list[int] = []
 
     class Counted(Journals):
-        def __init__(self, history: History, limits: Limits, *others: Any, is_thin: bool) -> None:
+        def __init__(self, history: History, limits: Limits, *others: Any, **how: Any) -> None:
             asked.append(limits.states_per_point)
-            super().__init__(history, limits, *others, is_thin=is_thin)
+            super().__init__(history, limits, *others, **how)
 
     def saved(ack: Callable[[object], None]) -> None:
         _logged(lambda _: ack({"log": b"x" * 200 + b"\n"}))
@@ -209,6 +209,23 @@ def test_the_checks_are_bounded_where_one_of_the_few_states_fails(
     found = explore(_logged_often, check, "posix", LIMITS)
     assert (found.how, found.safe) == ("sampled", False)
     assert len(calls) < 80
+
+
+def test_fewer_states_are_checked_once_one_has_failed_in_a_sample(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(judge, "MOST_FIRST_CHECKS", 40)
+
+    def check(_known: Known) -> None:
+        assert not os.path.exists("log0")
+
+    found = explore(_logged_often, check, "posix", LIMITS)
+    assert (found.how, found.safe) == ("sampled", False)
+    assert found.states < 120
+    # They are still spread over the whole workload.
+    failed = {failure.crashes[0].operation for failure in found.failures}
+    assert max(failed) == found.operations
+    assert len(failed) > found.operations / 4
 
 
 def test_the_lazy_engine_is_tried_once_for_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
