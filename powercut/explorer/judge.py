@@ -110,7 +110,7 @@ class Judge:
         if engine == Engine.BRUTE or found.exhaustive or found.stopped or not found.safe:
             return found
         if not is_slow:
-            return self._lazily(workload, model) or found
+            return _last_or_longest(found, self._lazily(workload, model) or found)
         first = self._built(workload, model, None, MOST_FIRST_CHECKS, is_thin=True)
         if first.stopped or not first.safe:
             return first
@@ -118,7 +118,7 @@ class Judge:
         lazily = None if model.name in self._gave_up else self._lazily(workload, model)
         if lazily is None:
             self._gave_up.add(model.name)
-        return lazily or self._built(workload, model, None, most)
+        return _last_or_longest(found, first, lazily or self._built(workload, model, None, most))
 
     def _built(
         self,
@@ -188,6 +188,18 @@ class Judge:
         recorder = PlaceRecorder(disk)
         self.violation(disk, known)
         return recorder.places
+
+
+def _last_or_longest(*explorations: Exploration) -> Exploration:
+    """Return the last exploration; if it was stopped without a failure, the one with most states.
+
+    The others had none either, so the states of that one have passed.
+    """
+    last = explorations[-1]
+    if not last.stopped or not last.safe:
+        return last
+    longest = max(explorations, key=lambda each: each.states)
+    return replace(longest, exhaustive=False, stopped=True)
 
 
 class _Explorer:

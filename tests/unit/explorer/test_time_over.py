@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from oracles.history import History, Known
 from powercut.explorer.cause import NoGap
 from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.explore import judged
+from powercut.explorer.lazy.lazy_explorer import LazyExplorer
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import RecordedWorkload, record
 from powercut.explorer.repair import OutOfTime, repair
@@ -104,6 +106,24 @@ def test_it_has_checked_the_states_that_it_counts() -> None:
     assert str(found) == f"posix: no failure in the first {len(checked)} states, stopped"
     diagnosis = diagnose({"posix": found})
     assert (diagnosis.safe_models, diagnosis.unfinished_models) == ((), ("posix",))
+
+
+def test_states_that_passed_before_the_lazy_engine_was_stopped_are_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def stopped(_lazy: LazyExplorer, empty: Exploration) -> Exploration:
+        empty.stopped = True
+        return empty
+
+    def check(process: Process, _: Known) -> None:
+        process.listdir("/")
+
+    monkeypatch.setattr(LazyExplorer, "explore", stopped)
+    limits = Limits(states_per_point=1, samples=1)
+    (found,) = judged(recorded(), check, [POSIX], limits).values()
+    (built,) = judged(recorded(), check, [POSIX], replace(limits, engine=Engine.BRUTE)).values()
+    assert built.how == "sampled"
+    assert str(found) == f"posix: no failure in the first {built.states} states, stopped"
 
 
 @pytest.mark.parametrize("engine", [Engine.BRUTE, Engine.LAZY])
