@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 from oracles.violation import LostAck, Violation
 from powercut.explorer.crash_state import disks_along
@@ -15,6 +16,7 @@ from sim.disk.disk import Disk
 _EARLIER_MOMENTS: Final = 64
 _EARLIER_BARRIERS: Final = 16
 _UNSYNCED_OPERATIONS: Final = 16
+_Text: TypeAlias = tuple[str, str]
 
 
 class Harm(StrEnum):
@@ -39,7 +41,7 @@ class Harms:
         self._exploration = exploration
         self._workload, self._model = exploration.workload, exploration.model
         self._checker = exploration.checker
-        self._of_older: dict[int, frozenset[tuple[str, str]]] = {}
+        self._of_older: dict[int, tuple[set[_Text], Iterator[_Text | None]]] = {}
 
     def of(self, failure: Failure) -> Harm | None:
         """Return the harm of a failure; None if the time is over and it needs more checks."""
@@ -47,18 +49,24 @@ class Harms:
         if isinstance(violation, LostAck):
             return Harm.LOST_ACKNOWLEDGEMENT
         if failure.entries not in self._of_older:
-            older = self._older(failure.entries)
-            if older is None:
+            self._of_older[failure.entries] = set(), self._older(failure.entries)
+        found, others = self._of_older[failure.entries]
+        while _text(violation) not in found:
+            if self._checker.is_over(self._exploration):
                 return None
-            self._of_older[failure.entries] = frozenset(older)
-        if _text(violation) in self._of_older[failure.entries]:
-            return Harm.LOST_ACKNOWLEDGEMENT
-        return Harm.CORRUPTION
+            try:
+                older = next(others)
+            except StopIteration:
+                return Harm.CORRUPTION
+            if older is not None:
+                found.add(older)
+        return Harm.LOST_ACKNOWLEDGEMENT
 
-    def _older(self, entries: int) -> set[tuple[str, str]] | None:
-        """Return the violations of the disks that were right before the latest of these entries.
+    def _older(self, entries: int) -> Iterator[_Text | None]:
+        """Yield the violations of the disks that were right before the latest of these entries.
 
-        None if the time is over.
+        The latest disk comes first: it is the one that most failures lead to. None is for one that
+        was not right, or still is.
         """
         history, journal = self._workload.history, self._workload.journal
         first = max(0, entries - _EARLIER_MOMENTS)
@@ -68,21 +76,17 @@ class Harms:
         synced = [number for number in range(1, end) if isinstance(journal[number - 1], Sync)]
         unsynced = range(max([1, *synced]), end)[-_UNSYNCED_OPERATIONS:]
         moments = acknowledged | {*synced[-_EARLIER_BARRIERS:], *unsynced}
-        found = set()
-        for number, image in disks_along(journal, self._model, moments):
-            if self._checker.is_over(self._exploration):
-                return None
+        for number, image in reversed([*disks_along(journal, self._model, moments)]):
             then = history.entries_by(number, returned=True)
+            violation = None
             if number in acknowledged or self._violation(image, then) is None:
                 violation = self._violation(image, entries)
-                if violation is not None:
-                    found.add(_text(violation))
-        return found
+            yield None if violation is None else _text(violation)
 
     def _violation(self, image: Image, entries: int) -> Violation | None:
         known = self._workload.history.known(entries)
         return self._checker.violation(Disk(image, self._model), known)
 
 
-def _text(violation: Violation) -> tuple[str, str]:
+def _text(violation: Violation) -> _Text:
     return violation.property_name, str(violation)

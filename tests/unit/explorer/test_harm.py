@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 from oracles.history import History, Known
-from powercut.explorer.harm import Harm
+from oracles.violation import Violation
+from powercut.explorer.explore import explore
+from powercut.explorer.harm import Harm, Harms
+from powercut.explorer.judge import Judge
 from powercut.explorer.missing_barrier import Gap
 from sim.disk.calls.process import Process
+from sim.disk.disk import Disk
 from tests.unit.explorer.test_diagnosis import diagnosed, gap, in_place
 
 
@@ -73,3 +79,29 @@ def test_a_disk_that_was_right_between_two_writes_is_a_lost_acknowledgement() ->
 def test_a_file_that_loses_its_old_content_as_well_is_corrupt() -> None:
     _, power_cut = diagnosed(in_place, models=("ext4",)).causes
     assert list(power_cut.harms) == list(Harm)
+
+
+def test_the_latest_disk_is_compared_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    def workload(process: Process, ack: History) -> None:
+        for number in range(20):
+            process.sync()
+            process.close(process.open(f"/{number}", os.O_CREAT | os.O_WRONLY))
+            ack(number)
+
+    def check(process: Process, known: Known) -> None:
+        names = process.listdir("/")
+        assert len(names) >= len(known.acknowledged), len(names)
+
+    found = explore(workload, check, "scc")
+    checked: list[Known] = []
+    violation = Judge.violation
+
+    def counted(judge: Judge, disk: Disk, known: Known) -> Violation | None:
+        checked.append(known)
+        return violation(judge, disk, known)
+
+    monkeypatch.setattr(Judge, "violation", counted)
+    last = max(found.failures, key=lambda failure: failure.entries)
+    assert last.entries == 20
+    assert Harms(found).of(last) is Harm.LOST_ACKNOWLEDGEMENT
+    assert len(checked) < 5
