@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from sim.disk.cache.operation import (
     Allocate,
@@ -249,8 +250,9 @@ def _rename(
     ]  # fmt: skip
     if model.rename_parts is RenameParts.NONE:
         return [whole]
-    if model.rename_parts is RenameParts.ALL:
-        return [*_losses(call, replaced, new), *parts]
+    if model.rename_parts is RenameParts.ALL and not is_directory:
+        without_order = [replace(part, into=0, returns_to=0) for part in parts]
+        return [*_losses(call, replaced, new), *without_order]
     pieces: list[Piece] = []
     in_parts = (
         rename.links_left

@@ -68,7 +68,7 @@ def _in_freed_block(model: PersistenceModel, size: Size, data: Data | Zeros) -> 
 
 
 def _name_needs(pieces: list[Piece], first: int, a: Name, then: int, b: Name) -> bool:
-    if b.change in (Change.OLD_NAME, Change.DURABLE_NAME) and a.call == b.call:
+    if b.change in (Change.OLD_NAME, Change.DURABLE_NAME) and b.into and a.call == b.call:
         return a.gives is not None
     both_move = a.change is Change.RENAME and b.change is Change.RENAME
     if both_move and a.is_directory and b.is_directory:
@@ -112,8 +112,9 @@ def ordered(model: PersistenceModel, pieces: list[Piece], first: int, then: int)
         return True
     if isinstance(b, Size) and not b.is_set and _data_before_size(model, a, b):
         return True
-    if isinstance(a, Name) and isinstance(b, Name) and a.call == b.call:
-        return model.rename_parts is not RenameParts.ALL and a.change is Change.LOSS
+    parts_have_order = model.rename_parts is not RenameParts.ALL
+    if parts_have_order and isinstance(a, Name) and isinstance(b, Name) and a.call == b.call:
+        return a.change is Change.LOSS
     if model.metadata_in_order and is_metadata(a):
         return is_metadata(b) or (isinstance(b, Size) and b.sized is not Sized.ALLOCATE)
     if isinstance(b, Name) and b.change is Change.RENAME and b.replaced and a.inode == b.inode:

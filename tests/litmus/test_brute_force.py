@@ -22,7 +22,7 @@ from powercut.explorer.recorded_workload import record
 from sim.disk.cache.operation import Operation
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
-from sim.disk.crash.persistence import MODELS, PersistenceModel
+from sim.disk.crash.persistence import BTRFS, EXT4, MODELS, POSIX, PersistenceModel
 from sim.disk.crash.state_space import StateSpace
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.crash.unsynced import Unsynced
@@ -33,6 +33,10 @@ from tests.litmus.programs import CALLS, PROGRAMS, SETUP, Program, run
 
 MOST_UNSYNCED = 8
 NEXT_INODE = 99
+_AND_TORN_RENAMES = (
+    *MODELS.values(),
+    *(model.with_torn_rename() for model in (EXT4, BTRFS, POSIX)),
+)
 
 
 def _trees(unsynced: Unsynced) -> set[Tree]:
@@ -45,7 +49,7 @@ def _with_examples(test: Callable[..., None]) -> Callable[..., None]:
     return test
 
 
-@pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
+@pytest.mark.parametrize("model", _AND_TORN_RENAMES, ids=lambda model: model.name)
 @given(program=PROGRAMS)
 @_with_examples
 def test_all_states_are_those_of_a_naive_enumeration(

@@ -36,6 +36,7 @@ from sim.disk.crash.micro_operation import (
 from sim.disk.crash.persistence import (
     DataBeforeSize,
     PersistenceModel,
+    RenameParts,
     RenameWaits,
     Truncation,
 )
@@ -270,7 +271,7 @@ class Ordering:
 
     def _before_unlink(self, unlink: UnlinkName | ForgetName) -> Iterable[int]:
         """Yield the name that the same rename made, and the new directories above it."""
-        if unlink.moved_to:
+        if unlink.moved_to and self.model.rename_parts is not RenameParts.ALL:
             linked = self._linked.get((unlink.operation, unlink.number))
             if linked is not None:
                 yield linked

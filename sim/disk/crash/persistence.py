@@ -76,7 +76,8 @@ class RenameParts(Enum):
     other names, or that got this one without a barrier on the directory: the loss of that name is
     a piece of its own. After several renames: so is the removal of the durable name."""
     ALL = "all"
-    """Every rename: the loss of the new name by the replaced file, link, unlink, in any order."""
+    """Every rename of a file: the loss of the new name by the replaced file, link, unlink; none
+    needs another. A directory moves in one piece, because it can have only one name."""
 
 
 class Coverage(Enum):

@@ -252,11 +252,11 @@ def _names(
     if parts is RenameParts.SOME and loses:
         first = earlier.replaced_before(replaced, to_directory, to_name)
         yield UnlinkName(number, replaced, to_directory, to_name, uncovers=first)
-    if parts is RenameParts.ALL:
+    if parts is RenameParts.ALL and not earlier.is_directory(inode):
         if replaced:
             yield UnlinkName(number, replaced, to_directory, to_name)
         yield LinkName(number, inode, to_directory, to_name)
-        yield UnlinkName(number, inode, directory, name)
+        yield UnlinkName(number, inode, directory, name, to_directory)
         return
     covered = earlier.covered_by(inode, directory, name)
     durable = earlier.durable_name(inode, directory, name)
