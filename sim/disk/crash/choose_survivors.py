@@ -12,6 +12,7 @@ from typing import Final
 
 from sim.choices import Choices, SeededChoices
 from sim.disk.crash.micro_operation import (
+    ForgetName,
     LinkName,
     MicroOperation,
     MoveName,
@@ -23,7 +24,7 @@ from sim.disk.crash.survivor_set import SurvivorSet, can_be_stale, can_tear, clo
 
 _PLACES: Final = 63
 _SEEDS: Final = 255
-_NAMES: Final = (LinkName, MoveName, UnlinkName)
+_NAMES: Final = (LinkName, MoveName, UnlinkName, ForgetName)
 
 
 class Pattern(IntEnum):
