@@ -9,7 +9,7 @@ COMES_BACK = Pair(
     [("write", "f", "B2", 4095), ("fsync", "f"), ("truncate", "f", 1), ("truncate", "f", 4097)],
     [("read", "f", 4095, 2)],
 )
-UNCOVERED = Pair(
+RETURNED_NAME = Pair(
     [("write", "g", "A1", 0), ("rename", "f", "g"), ("fsync", "g"), ("unlink", "g")],
     [("size", "g", "")],
 )
@@ -142,7 +142,7 @@ TRUNCATED = Pair([("truncate", "f", 2)], [("whole", "f", "")])
 
 EXAMPLES = (
     COMES_BACK,
-    UNCOVERED,
+    RETURNED_NAME,
     MOVED,
     CHANGED,
     DROPPED,

@@ -79,7 +79,7 @@ def test_ways_of_a_factor_combine_with_other_decisions(model: PersistenceModel) 
 
 
 def test_pieces_that_depend_on_a_factor_belong_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(factor, "_settled", lambda *_: -1)
+    monkeypatch.setattr(factor, "_decided", lambda *_: -1)
     assert not any(_all_combine(seed, MODELS["btrfs"]) for seed in _NEEDS_DEPENDENTS)
 
 

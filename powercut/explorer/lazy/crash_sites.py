@@ -13,8 +13,7 @@ from powercut.explorer.partial_write import PartialWrite
 from sim.disk.cache.operation import FailedSync, Operation, Write
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.persistence import PersistenceModel
-from sim.disk.crash.undecided.box import Box
-from sim.disk.crash.undecided.box import PageCache as BoxCache
+from sim.disk.crash.undecided.box import Box, KilledCache
 from sim.disk.crash.undecided.cuts import after_power_cut
 from sim.disk.crash.undecided.layer import Layer
 from sim.disk.crash.unsynced import Unsynced
@@ -104,6 +103,6 @@ class _Moment(NamedTuple):
 
     def _killed(self, point: CrashPoint, unsynced: Unsynced, cache: PageCache) -> CrashSite:
         carried = unsynced.carried_over(self.number) if self.carries else ()
-        page = BoxCache(cache.inodes, None)
+        page = KilledCache(cache.inodes, None)
         box = Box(unsynced.platter, (), (), self.next_inode, cache=page, carried=carried)
         return CrashSite(point, [box], self.entries, None)

@@ -18,13 +18,16 @@ from sim.disk.crash.micro_operation import (
     LinkName,
     MicroOperation,
     MoveName,
+    Name,
     NameChange,
     SetSize,
     UnlinkName,
     WriteBlock,
     ZeroTail,
     directories_of,
+    given_name,
     names_of,
+    taken_name,
 )
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import Coverage, PersistenceModel, SyncedNames
@@ -44,7 +47,7 @@ def covered(ordering: Ordering, sync: Sync, is_directory: Callable[[int], bool])
         return (1 << len(ordering.micros)) - 1
     only_needs = ordering.model.coverage is Coverage.NEEDS
     is_of_file = only_needs and not is_directory(sync.inode)
-    passing = _passing_through(ordering, sync.inode) if is_of_file else set[int]()
+    passing = _pieces_of_passing_names(ordering, sync.inode) if is_of_file else set[int]()
     found, moved_away = _closure(ordering, _asked_for(ordering, sync, passing), passing)
     if is_of_file:
         while more := _names_after(ordering, moved_away, is_directory) & ~found:
@@ -59,13 +62,11 @@ def _closure(ordering: Ordering, asked_for: int, passing: set[int]) -> tuple[int
     found, later, moved_away = asked_for, _Later(), list[int]()
     for index in range(len(ordering.micros) - 1, -1, -1):
         micro = ordering.micros[index]
-        if _has_made_room(ordering, index, micro, later):
+        has_made_room = _has_made_room(ordering, micro, later)
+        if has_made_room:
             moved_away.append(index)
-            found |= 1 << index
-        if found >> index & 1 or later.has_changed(micro):
-            found |= 1 << index
-            if index not in passing:
-                found |= before[index]
+        if has_made_room or found >> index & 1 or later.has_changed(micro):
+            found |= 1 << index | (0 if index in passing else before[index])
             later.add(micro)
     return found, moved_away
 
@@ -88,7 +89,7 @@ def _names_after(
 
 
 def _is_in_new_directory(ordering: Ordering, micro: NameChange) -> bool:
-    return isinstance(micro, Arrival) and any(ordering.names_of_new(_new_directory(micro)))
+    return isinstance(micro, Arrival) and any(ordering.names_of_new(given_name(micro)[0]))
 
 
 class _Later:
@@ -99,63 +100,61 @@ class _Later:
     """
 
     def __init__(self) -> None:
-        self.kept: dict[tuple[int, str], int] = {}
+        self.kept: dict[Name, int] = {}
         # The inodes that changed a name, and those that lost it.
-        self._changed: set[tuple[tuple[int, str], int]] = set()
-        self._lost: set[tuple[tuple[int, str], int]] = set()
+        self._changed: set[tuple[Name, int]] = set()
+        self._lost: set[tuple[Name, int]] = set()
 
     def add(self, micro: MicroOperation) -> None:
         """Add a piece that precedes all that were added."""
-        names = names_of(micro)
-        if isinstance(micro, Arrival) and (names[-1], micro.number) not in self._lost:
-            self.kept.setdefault(names[-1], micro.number)
+        number = micro.number
+        if isinstance(micro, Arrival) and (given_name(micro), number) not in self._lost:
+            self.kept.setdefault(given_name(micro), number)
         if isinstance(micro, Departure):
-            self._lost.add((names[0], micro.number))
-        self._changed |= {(name, micro.number) for name in names}
+            self._lost.add((taken_name(micro), number))
+        self._changed |= {(name, number) for name in names_of(micro)}
 
     def has_changed(self, micro: MicroOperation) -> bool:
         """Return whether the inode of an earlier piece has changed one of its names again."""
         return any((name, micro.number) in self._changed for name in names_of(micro))
 
 
-def _has_made_room(ordering: Ordering, index: int, micro: MicroOperation, later: _Later) -> bool:
-    """Return whether piece ``index`` moved a file away from a durable name that another kept."""
+def _has_made_room(ordering: Ordering, micro: MicroOperation, later: _Later) -> bool:
+    """Return whether a piece moved a file away from a durable name that another file kept."""
     if not isinstance(micro, MoveName):
         return False
-    name = (micro.directory, micro.name)
-    return later.kept.get(name, micro.number) != micro.number and _was_durable(
-        ordering, index, name
-    )
+    name = taken_name(micro)
+    is_kept = later.kept.get(name, micro.number) != micro.number
+    return is_kept and _was_durable(ordering, micro.number, name)
 
 
-def _was_durable(ordering: Ordering, index: int, name: tuple[int, str]) -> bool:
-    """Return whether the file that piece ``index`` moves away from ``name`` had it durably.
+def _was_durable(ordering: Ordering, number: int, name: Name) -> bool:
+    """Return whether an inode has a name on the platter that an unsynced piece takes from it.
 
-    It had if its first unsynced change of the name is not an arrival.
+    It has if its first unsynced change of the name is not an arrival.
     """
-    number = ordering.micros[index].number
     first = next(
         micro for micro in ordering.micros if micro.number == number and name in names_of(micro)
     )
-    return not isinstance(first, LinkName) and names_of(first)[0] == name
+    return not (isinstance(first, Arrival) and given_name(first) == name)
 
 
-def _passing_through(ordering: Ordering, number: int) -> set[int]:
-    """Return the pieces of which all names are those that an inode had only for a time."""
+def _pieces_of_passing_names(ordering: Ordering, number: int) -> set[int]:
+    """Return the pieces of an inode that change no names but those that it got and lost again."""
     own = [(i, each) for i, each in enumerate(ordering.micros) if each.number == number]
-    gone, passed = set[tuple[int, str]](), set[tuple[int, tuple[int, str]]]()
+    gone, passed = set[Name](), set[tuple[int, Name]]()
     for index, micro in reversed(own):
-        if isinstance(micro, Arrival) and names_of(micro)[-1] in gone:
-            passed.add((index, names_of(micro)[-1]))
+        if isinstance(micro, Arrival) and given_name(micro) in gone:
+            passed.add((index, given_name(micro)))
         if isinstance(micro, Departure):
-            gone.add((micro.directory, micro.name))
-    arrived = set[tuple[int, str]]()
+            gone.add(taken_name(micro))
+    arrived = set[Name]()
     for index, micro in own:
-        if isinstance(micro, Departure) and (micro.directory, micro.name) in arrived:
-            passed.add((index, (micro.directory, micro.name)))
-            arrived.discard((micro.directory, micro.name))
+        if isinstance(micro, Departure) and taken_name(micro) in arrived:
+            passed.add((index, taken_name(micro)))
+            arrived.discard(taken_name(micro))
         if isinstance(micro, Arrival):
-            arrived.add(names_of(micro)[-1])
+            arrived.add(given_name(micro))
     return {
         index for index, micro in own
         if (names := names_of(micro)) and all((index, name) in passed for name in names)
@@ -238,7 +237,7 @@ def is_in_pages_of(sync: Sync | FailedSync, micro: MicroOperation) -> bool:
 def _is_of(micro: LinkName | MoveName, directory: int, model: PersistenceModel) -> bool:
     """Return whether a barrier on ``directory`` covers this change of its entries."""
     if model.coverage is Coverage.NEEDS:
-        return _new_directory(micro) == directory
+        return given_name(micro)[0] == directory
     return directory in directories_of(micro)
 
 
@@ -251,7 +250,7 @@ def _is_removal_of(unlink: UnlinkName, directory: int, ordering: Ordering) -> bo
     if unlink.directory != directory:
         return False
     waits = ordering.model.synced_names is SyncedNames.NEVER
-    return not (waits and ordering.linked(unlink))
+    return not (waits and ordering.new_name_is_unsynced(unlink))
 
 
 def _syncs_name(
@@ -268,10 +267,6 @@ def _syncs_name(
 def _path_to(ordering: Ordering, named: LinkName | MoveName) -> int:
     """Return the names of the directories above this name, as far as they are new."""
     pieces = 0
-    for place in ordering.names_of_new(_new_directory(named)):
+    for place in ordering.names_of_new(given_name(named)[0]):
         pieces |= 1 << place
     return pieces
-
-
-def _new_directory(named: LinkName | MoveName) -> int:
-    return named.to_directory if isinstance(named, MoveName) else named.directory

@@ -15,6 +15,9 @@ from typing import NamedTuple
 from sim.disk.cache.inode import SECTOR_BYTES, Inode
 from sim.disk.cache.inode_table import InodeTable
 
+Name = tuple[int, str]
+"""A directory and an entry of it."""
+
 
 class CreateInode(NamedTuple):
     """An inode appears, without a name."""
@@ -148,7 +151,7 @@ class UnlinkName(NamedTuple):
     """A directory entry disappears, if it still means this inode.
 
     ``moved_to``: the directory to which the same rename has linked the file, or 0.
-    ``uncovers``: the inode that gets the name back by it, if its creation survived; or 0.
+    ``returns_to``: the inode that gets the name back by it, if its creation survived; or 0.
     """
 
     operation: int
@@ -156,14 +159,14 @@ class UnlinkName(NamedTuple):
     directory: int
     name: str
     moved_to: int = 0
-    uncovers: int = 0
+    returns_to: int = 0
 
     def apply(self, table: InodeTable) -> None:
         holder = table.own(self.directory)
         if holder.entries.get(self.name) == self.number:
             table.detach(holder, self.name, table.own(self.number))
-            if table.get(self.uncovers) is not None:
-                table.attach(holder, self.name, table.own(self.uncovers))
+            if table.get(self.returns_to) is not None:
+                table.attach(holder, self.name, table.own(self.returns_to))
 
     def __str__(self) -> str:
         return f"removal of directory entry {self.name!r}"
@@ -192,7 +195,7 @@ class ForgetName(NamedTuple):
 class MoveName(NamedTuple):
     """A directory entry moves, in one piece; ``replaced`` loses the new name by it, or is 0.
 
-    ``uncovers``: the inode that gets the old name back by it, or 0.
+    ``returns_to``: the inode that gets the old name back by it, or 0.
     """
 
     operation: int
@@ -202,13 +205,13 @@ class MoveName(NamedTuple):
     to_directory: int
     to_name: str
     replaced: int
-    uncovers: int = 0
+    returns_to: int = 0
 
     def apply(self, table: InodeTable) -> None:
-        _, number, directory, name, to_directory, to_name, _, uncovers = self
+        _, number, directory, name, to_directory, to_name, _, returns_to = self
         inode, holder, to_holder = table.own(number), table.own(directory), table.own(to_directory)
-        if uncovers and holder.entries.get(name) == number:
-            UnlinkName(0, number, directory, name, uncovers=uncovers).apply(table)
+        if returns_to and holder.entries.get(name) == number:
+            UnlinkName(0, number, directory, name, returns_to=returns_to).apply(table)
         table.move(inode, holder, name, to_holder, to_name)
 
     def __str__(self) -> str:
@@ -255,8 +258,23 @@ Departure = UnlinkName | MoveName
 NameChange = LinkName | UnlinkName | MoveName
 
 
-def names_of(micro: MicroOperation) -> tuple[tuple[int, str], ...]:
-    """Return the directory entries that a piece changes, each as directory and name."""
+def given_name(micro: Arrival) -> Name:
+    """Return the name that a piece gives an inode."""
+    if isinstance(micro, MoveName):
+        return micro.to_directory, micro.to_name
+    return micro.directory, micro.name
+
+
+def taken_name(micro: Departure | ForgetName) -> Name:
+    """Return the name that a piece takes from an inode."""
+    return micro.directory, micro.name
+
+
+def names_of(micro: MicroOperation) -> tuple[Name, ...]:
+    """Return the names that a piece changes: that which it takes, then that which it gives.
+
+    ``ForgetName`` counts as none: with its name, no other change of a name becomes durable.
+    """
     match micro:
         case MoveName():
             return (micro.directory, micro.name), (micro.to_directory, micro.to_name)

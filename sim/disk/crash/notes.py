@@ -29,8 +29,8 @@ class LoggedName(NamedTuple):
         return f"directory entry {self.name!r} in its directory"
 
 
-class CoveredName(NamedTuple):
-    """A name that another file has taken durably, while the loss of it is unsynced.
+class FormerName(NamedTuple):
+    """A name that another file has taken durably, while its loss by this inode is unsynced.
 
     This inode gets the name back when the other file loses it.
     """
@@ -59,7 +59,7 @@ class OldTail(NamedTuple):
         return f"bytes behind the end of inode {self.number}"
 
 
-Note = LoggedName | CoveredName | OldTail
+Note = LoggedName | FormerName | OldTail
 
 
 class Notes:
@@ -86,11 +86,11 @@ class Notes:
             for note in self._notes
         )
 
-    def covered_by(self, losers: set[int], directory: int, name: str) -> int:
+    def former_holder(self, losers: set[int], directory: int, name: str) -> int:
         """Return the first inode but ``losers`` whose loss of this name is unsynced, or 0."""
         for note in self._notes:
             if (
-                isinstance(note, CoveredName)
+                isinstance(note, FormerName)
                 and (note.directory, note.name) == (directory, name)
                 and note.number not in losers
             ):
@@ -104,7 +104,7 @@ class Notes:
                 return note.data
         return b""
 
-    def settle(
+    def drop_ended(
         self,
         sync: Sync,
         applied: Sequence[MicroOperation],
@@ -119,13 +119,13 @@ class Notes:
             self._notes.clear()
             return
         rewritten = {each.number for each in applied if _is_rewriting(each)}
-        losses = {each[1:4] for each in left if isinstance(each, UnlinkName)}
-        lost = {each[1:4] for each in applied if isinstance(each, UnlinkName)}
+        unsynced_losses = {each[1:4] for each in left if isinstance(each, UnlinkName)}
+        durable_losses = {each[1:4] for each in applied if isinstance(each, UnlinkName)}
         self._notes = [
             note
             for note in self._notes
-            if (isinstance(note, CoveredName) and note[1:] in losses)
-            or not (note[1:] in lost or _ends(note, sync, rewritten, table))
+            if (isinstance(note, FormerName) and note[1:] in unsynced_losses)
+            or not (note[1:] in durable_losses or _ends(note, sync, rewritten, table))
         ]
 
 
@@ -135,8 +135,8 @@ def _ends(note: Note, sync: Sync, rewritten: set[int], table: InodeTable) -> boo
     if note.directory == sync.inode:
         return True
     holder = table.get(note.directory)
-    is_there = holder is not None and holder.entries.get(note.name) == note.number
-    return is_there == isinstance(note, CoveredName)
+    has_name = holder is not None and holder.entries.get(note.name) == note.number
+    return has_name if isinstance(note, FormerName) else not has_name
 
 
 def _is_rewriting(micro: MicroOperation) -> bool:

@@ -26,12 +26,15 @@ from sim.disk.crash.micro_operation import (
     LinkName,
     MicroOperation,
     MoveName,
+    Name,
     SetSize,
     UnlinkName,
     WriteBlock,
     ZeroTail,
     directories_of,
+    given_name,
     names_of,
+    taken_name,
 )
 from sim.disk.crash.persistence import (
     DataBeforeSize,
@@ -40,9 +43,6 @@ from sim.disk.crash.persistence import (
     RenameWaits,
     Truncation,
 )
-
-Name = tuple[int, str]
-"""A directory and an entry of it."""
 
 Unit = tuple[int, int]
 """A file and a unit of the model in it."""
@@ -63,34 +63,13 @@ class Ordering:
     """The unsynced pieces (``micros``) and their predecessors; grows by one piece at a time.
 
     ``truncation`` is for each piece the last unsynced truncation of its file before it.
-    ``moved`` has pairs of a file and a name that an unsynced rename or link has given it.
     """
 
     __slots__ = (
-        "_arrivals",
-        "_attributes",
-        "_blocks",
-        "_creations",
-        "_data",
-        "_directory_move",
-        "_durable_names",
-        "_freed",
-        "_fresh",
-        "_left_names",
-        "_linked",
-        "_metadata",
-        "_new",
-        "_placed",
-        "_set_sizes",
-        "_sizes",
-        "_units",
-        "_zeros",
-        "micros",
-        "model",
-        "moved",
-        "needs",
-        "order",
-        "truncation",
+        "_arrivals", "_attributes", "_blocks", "_creations", "_data", "_durable_names", "_freed",
+        "_fresh", "_given", "_given_later", "_last_directory_rename", "_left_names", "_metadata",
+        "_new_directories", "_places", "_set_sizes", "_sizes", "_units", "_zeros", "micros",
+        "model", "needs", "order", "truncation",
     )  # fmt: skip
 
     def __init__(self, model: PersistenceModel) -> None:
@@ -110,17 +89,20 @@ class Ordering:
         self._data: dict[int, list[int]] = {}
         self._sizes: dict[int, list[int]] = {}
         self._fresh: set[tuple[int, int]] = set()
-        # The arrival of an inode by one operation, and all names that inodes got.
-        self._linked: dict[tuple[int, int], int] = {}
-        self._arrivals: set[tuple[int, Name]] = set()
+        # The piece by which an operation gives an inode a name.
+        self._arrivals: dict[tuple[int, int], int] = {}
+        # The inodes with all names that they got, and with those but the name of their creation.
+        self._given: set[tuple[int, Name]] = set()
+        self._given_later: set[tuple[int, Name]] = set()
+        # For an inode and a name to which renames have led: the durable name that they began at.
         self._durable_names: dict[tuple[int, Name], Name] = {}
         self._left_names: set[tuple[int, Name]] = set()
-        # The last arrival of each directory, and the directories that are new.
-        self._placed: dict[int, int] = {}
-        self._new: set[int] = set()
-        self._directory_move = -1
+        # The last piece that gave each directory a name, and the directories that are new.
+        self._places: dict[int, int] = {}
+        self._new_directories: set[int] = set()
+        self._last_directory_rename = -1
+        # The set of all pieces that the model keeps in order, with their predecessors.
         self._metadata = 0
-        self.moved: set[tuple[int, Name]] = set()
 
     def add(self, micro: MicroOperation, *, is_directory: bool = False) -> None:
         """Add the next piece; ``is_directory``: it names or moves a directory."""
@@ -179,19 +161,27 @@ class Ordering:
             isinstance(each, SetSize) and each.size == size for each in sizes
         )
 
-    def linked(self, unlink: UnlinkName) -> bool:
-        """Return whether the new name of this rename is unsynced."""
-        return (unlink.operation, unlink.number) in self._linked
+    def new_name_is_unsynced(self, unlink: UnlinkName) -> bool:
+        """Return whether the new name is unsynced, if a rename has removed this old name."""
+        return (unlink.operation, unlink.number) in self._arrivals
 
     def durable_name(self, number: int, name: Name) -> Name | None:
         """Return the durable name that an inode left by unsynced renames to ``name``, and lacks."""
         durable = self._durable_names.get((number, name))
         for micro in reversed(self.micros if durable else ()):
-            if micro.number == number and durable in (names := names_of(micro)):
-                return None if isinstance(micro, Arrival) and names[-1] == durable else durable
+            if micro.number == number and durable in names_of(micro):
+                is_given = isinstance(micro, Arrival) and given_name(micro) == durable
+                return None if is_given else durable
         return durable
 
-    def has_moved(self, number: int, name: Name) -> bool:
+    def has_unsynced_name(self, number: int, name: Name) -> bool:
+        """Return whether an unsynced rename or link has given an inode this name.
+
+        The name with which an inode was created does not count, while the creation is unsynced.
+        """
+        return (number, name) in self._given_later
+
+    def has_left(self, number: int, name: Name) -> bool:
         """Return whether unsynced renames moved an inode away from its durable name ``name``."""
         return (number, name) in self._left_names
 
@@ -261,8 +251,8 @@ class Ordering:
     def _before_rename(self, move: MoveName, is_directory: bool) -> Iterable[int]:
         if move.directory != move.to_directory:
             yield from self.names_of_new(move.to_directory)
-        if is_directory and self._directory_move >= 0:
-            yield self._directory_move
+        if is_directory and self._last_directory_rename >= 0:
+            yield self._last_directory_rename
         waits = self.model.rename_waits if move.replaced else RenameWaits.NOTHING
         if waits is not RenameWaits.NOTHING:
             yield from self._sizes.get(move.number, ())
@@ -272,18 +262,10 @@ class Ordering:
     def _before_unlink(self, unlink: UnlinkName | ForgetName) -> Iterable[int]:
         """Yield the name that the same rename made, and the new directories above it."""
         if unlink.moved_to and self.model.rename_parts is not RenameParts.ALL:
-            linked = self._linked.get((unlink.operation, unlink.number))
-            if linked is not None:
-                yield linked
+            arrival = self._arrivals.get((unlink.operation, unlink.number))
+            if arrival is not None:
+                yield arrival
             yield from self.names_of_new(unlink.moved_to)
-
-    def _places_of(self, directory: int) -> Iterable[int]:
-        """Yield the unsynced pieces that put a directory, and those above it, in their places."""
-        while directory in self._placed:
-            index = self._placed[directory]
-            yield index
-            place = self.micros[index]
-            directory = place.to_directory if isinstance(place, MoveName) else _holder(place)
 
     def names_of_new(self, directory: int) -> Iterable[int]:
         """Yield the names of a directory, and of those above it, as far as they are new.
@@ -293,10 +275,12 @@ class Ordering:
         with the directory. A directory that only moved is not new: without its last rename it
         has its old name, and the file is below that.
         """
-        for index in self._places_of(directory):
-            if self.micros[index].number not in self._new:
-                return
+        while directory in self._new_directories:
+            index = self._places[directory]
             yield index
+            place = self.micros[index]
+            assert isinstance(place, Arrival), place
+            directory, _ = given_name(place)
 
     # -- what later pieces follow ---------------------------------------------------------
 
@@ -334,11 +318,11 @@ class Ordering:
                 self._metadata |= closed
                 self._remember_names(micro, index)
                 if is_directory and not isinstance(micro, UnlinkName):
-                    self._placed[number] = index
+                    self._places[number] = index
                     if isinstance(micro, MoveName):
-                        self._directory_move = index
+                        self._last_directory_rename = index
                     else:
-                        self._new.add(number)
+                        self._new_directories.add(number)
 
     def _remember_size(self, micro: SetSize, index: int) -> None:
         number = micro.number
@@ -354,24 +338,27 @@ class Ordering:
     def _remember_names(self, micro: LinkName | UnlinkName | MoveName, index: int) -> None:
         number = micro.number
         if isinstance(micro, UnlinkName):
-            linked = self.micros[self._linked.get((micro.operation, number), index)]
-            if micro.moved_to and isinstance(linked, LinkName):
-                self._remember_durable(number, *names_of(micro), *names_of(linked))
+            arrival = self._arrivals.get((micro.operation, number))
+            if micro.moved_to and arrival is not None:
+                linked = self.micros[arrival]
+                assert isinstance(linked, LinkName), linked
+                self._remember_durable(number, taken_name(micro), given_name(linked))
             return
         # A link gives the name anew; the parts of a rename remember it when the old name goes.
-        self._durable_names.pop((number, names_of(micro)[-1]), None)
-        self._linked[micro.operation, number] = index
+        name = given_name(micro)
+        self._durable_names.pop((number, name), None)
+        self._arrivals[micro.operation, number] = index
         creation = self._creations.get(number)
         if creation is None or self.micros[creation].operation != micro.operation:
-            self.moved.add((number, names_of(micro)[-1]))
+            self._given_later.add((number, name))
         if isinstance(micro, MoveName):
             self._remember_durable(number, *names_of(micro))
-        self._arrivals.add((number, names_of(micro)[-1]))
+        self._given.add((number, name))
 
     def _remember_durable(self, number: int, old: Name, new: Name) -> None:
         """Remember the durable name from which unsynced renames have led to ``new``."""
         durable = self._durable_names.pop((number, old), None)
-        if durable is None and (number, old) not in self._arrivals:
+        if durable is None and (number, old) not in self._given:
             durable = old
         if durable is not None:
             self._durable_names[number, new] = durable
@@ -388,8 +375,3 @@ class Ordering:
 
 def _end(content: Content) -> int:
     return content.end if isinstance(content, ZeroTail) else content.offset + len(content.data)
-
-
-def _holder(place: MicroOperation) -> int:
-    assert isinstance(place, LinkName)
-    return place.directory

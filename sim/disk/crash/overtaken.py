@@ -19,19 +19,19 @@ from sim.disk.crash.micro_operation import (
     LinkName,
     MicroOperation,
     MoveName,
+    Name,
     SetSize,
     UnlinkName,
     WriteBlock,
-    names_of,
+    given_name,
+    taken_name,
 )
-from sim.disk.crash.notes import CoveredName, LoggedName, Note
+from sim.disk.crash.notes import FormerName, LoggedName, Note
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import Coverage
 
-_Name = tuple[int, str]
 
-
-class Split(NamedTuple):
+class Sides(NamedTuple):
     """The pieces that a barrier applies to the platter, and those that stay unsynced.
 
     ``notes`` are its notes. ``allows_more``: a power cut may leave states that were
@@ -44,153 +44,150 @@ class Split(NamedTuple):
     allows_more: bool
 
 
-def split(
+def sides(
     ordering: Ordering, durable: int, sync: Sync, is_directory: Callable[[int], bool]
-) -> Split:
+) -> Sides:
     """Return both sides of a barrier that covers the set ``durable``."""
     micros = ordering.micros
     if not sync.inode:
-        return Split(list(micros), [], [], allows_more=False)
+        return Sides(list(micros), [], [], allows_more=False)
     keeps_old_names = ordering.model.coverage is Coverage.NEEDS
-    passing = _passing(ordering, durable) if keeps_old_names else set()
+    passing = _passing_arrivals(ordering, durable) if keeps_old_names else set()
     applied: list[MicroOperation] = []
-    open_parts: dict[int, list[UnlinkName]] = {}
+    losses_left: dict[int, list[UnlinkName]] = {}
     notes: list[Note] = []
-    passed = set[tuple[int, _Name]]()
+    passed = set[tuple[int, Name]]()
     for index, micro in enumerate(micros):
-        if not durable >> index & 1:
+        if not durable >> index & 1 or _takes_passing(micro, passed):
             continue
         if index not in passing:
-            applied += _less_passed(micro, passed)
-        else:
-            if isinstance(micro, MoveName):
-                applied += _less_passed(_without_new_name(micro), passed)
-                if is_directory(micro.number):
-                    applied += _loss(micro)
-            passed.add((micro.number, names_of(micro)[-1]))
-        if not (keeps_old_names and isinstance(micro, Arrival)):
+            applied.append(micro)
+            if keeps_old_names and isinstance(micro, Arrival) and not is_directory(micro.number):
+                notes += _notes(micro, sync)
             continue
-        if is_directory(micro.number):
-            continue
-        losses = list(_loss(micro))
-        if index not in passing:
-            notes += _notes(micro, sync)
-        elif losses and losses[0].directory == sync.inode:
-            applied += losses
+        assert isinstance(micro, Arrival), micro
+        if isinstance(micro, MoveName):
+            removal = _without_new_name(micro)
+            if not _takes_passing(removal, passed):
+                applied.append(removal)
+        directory, name = given_name(micro)
+        passed.add((micro.number, (directory, name)))
+        if directory == sync.inode or is_directory(micro.number):
+            applied += _loss(micro)
         else:
-            open_parts[index] = losses
-    left, covered = _left_over(ordering, durable, passing, open_parts)
-    in_order = sorted((*covered, *notes), key=lambda note: note.operation)
-    return Split(applied, left, in_order, allows_more=bool(passing))
+            losses_left[index] = list(_loss(micro))
+    left, former = _left_over(ordering, durable, passing, losses_left)
+    in_order = sorted((*former, *notes), key=lambda note: note.operation)
+    return Sides(applied, left, in_order, allows_more=bool(passing))
 
 
-def _passing(ordering: Ordering, durable: int) -> set[int]:
+def _passing_arrivals(ordering: Ordering, durable: int) -> set[int]:
     """Return the durable pieces that gave a file a name which a durable piece took from it."""
     found: set[int] = set()
-    departed: set[tuple[int, _Name]] = set()
+    departed: set[tuple[int, Name]] = set()
     for index in range(len(ordering.micros) - 1, -1, -1):
         micro = ordering.micros[index]
         if not durable >> index & 1:
             continue
-        if isinstance(micro, Arrival) and (micro.number, names_of(micro)[-1]) in departed:
+        if isinstance(micro, Arrival) and (micro.number, given_name(micro)) in departed:
             found.add(index)
         if isinstance(micro, Departure):
-            departed.add((micro.number, (micro.directory, micro.name)))
+            departed.add((micro.number, taken_name(micro)))
     return found
 
 
-def _less_passed(micro: MicroOperation, passed: set[tuple[int, _Name]]) -> Iterator[MicroOperation]:
-    """Yield a piece, unless it only takes away a passing name.
+def _takes_passing(micro: MicroOperation, passed: set[tuple[int, Name]]) -> bool:
+    """Return whether a piece only takes away a passing name, which is not on the platter.
 
-    Its directory may not be on the platter either.
+    Its directory may not be there either.
     """
-    if isinstance(micro, UnlinkName) and (micro.number, (micro.directory, micro.name)) in passed:
-        return
-    yield micro
+    return isinstance(micro, UnlinkName) and (micro.number, taken_name(micro)) in passed
 
 
 def _notes(micro: LinkName | MoveName, sync: Sync) -> Iterator[Note]:
     """Yield the notes of a new name that a barrier covers without one on its directory."""
-    directory, name = names_of(micro)[-1]
+    directory, name = given_name(micro)
     if directory != sync.inode:
         yield LoggedName(micro.operation, micro.number, directory, name)
         if micro.replaced:
-            yield CoveredName(micro.operation, micro.replaced, directory, name)
+            yield FormerName(micro.operation, micro.replaced, directory, name)
 
 
 def _loss(micro: LinkName | MoveName) -> Iterator[UnlinkName]:
     """Yield the loss of a name to a rename, which a barrier on that file does not cover."""
     if micro.replaced:
-        yield UnlinkName(micro.operation, micro.replaced, *names_of(micro)[-1])
+        yield UnlinkName(micro.operation, micro.replaced, *given_name(micro))
 
 
 def _without_new_name(move: MoveName) -> UnlinkName:
-    operation, number, directory, name, _, _, _, uncovers = move
-    return UnlinkName(operation, number, directory, name, uncovers=uncovers)
+    operation, number, directory, name, _, _, _, returns_to = move
+    return UnlinkName(operation, number, directory, name, returns_to=returns_to)
 
 
 def _left_over(
     ordering: Ordering,
     durable: int,
     passing: set[int],
-    open_parts: dict[int, list[UnlinkName]],
-) -> tuple[list[MicroOperation], list[CoveredName]]:
+    losses_left: dict[int, list[UnlinkName]],
+) -> tuple[list[MicroOperation], list[FormerName]]:
     """Return the pieces that stay unsynced, less the parts that durable ones have overtaken.
 
     Those parts are data that a truncation cut off, sizes before one that was set, names that
     another file has now, and removals of a durable name that the file has again. The second
     list has the removals of names that another file has now.
     """
-    if not open_parts and durable == (1 << len(ordering.micros)) - 1:
+    if not losses_left and durable == (1 << len(ordering.micros)) - 1:
         return [], []
     cuts: dict[int, int] = {}
-    names: dict[_Name, int] = {}
+    names: dict[Name, int] = {}
     left: list[MicroOperation] = []
-    covered: list[CoveredName] = []
+    former: list[FormerName] = []
     for index in range(len(ordering.micros) - 1, -1, -1):
         micro = ordering.micros[index]
-        parts: Iterable[MicroOperation] = open_parts.get(index, ())
+        parts: Iterable[MicroOperation] = losses_left.get(index, ())
         if durable >> index & 1:
             if isinstance(micro, SetSize) and not micro.grows:
                 cut = sys.maxsize if micro.cut is None else micro.cut
                 cuts[micro.number] = min(cut, cuts.get(micro.number, cut))
             if isinstance(micro, Arrival) and index not in passing:
-                names.setdefault(names_of(micro)[-1], micro.number)
+                names.setdefault(given_name(micro), micro.number)
         elif micro.number in cuts and isinstance(micro, SetSize | WriteBlock):
-            parts = _less_cut(micro, cuts[micro.number])
+            parts = _without_cut(micro, cuts[micro.number])
         elif isinstance(micro, Arrival):
-            parts = _less_name(micro, names)
+            parts = _without_taken_name(micro, names)
         else:
             parts = (micro,)
         for part in parts:
             if isinstance(part, UnlinkName | ForgetName) and _is_back(part, names):
                 continue
             if isinstance(part, UnlinkName) and _is_taken(part, names):
-                covered.append(CoveredName(part.operation, part.number, part.directory, part.name))
+                former.append(FormerName(part.operation, part.number, *taken_name(part)))
                 if not part.moved_to:
                     continue
                 # A barrier on the directory still brings the new name of a file that moved.
             left.append(part)
-    return left[::-1], covered[::-1]
+    return left[::-1], former[::-1]
 
 
-def _is_taken(unlink: UnlinkName, names: dict[_Name, int]) -> bool:
-    return names.get((unlink.directory, unlink.name), unlink.number) != unlink.number
+def _is_taken(unlink: UnlinkName, names: dict[Name, int]) -> bool:
+    return names.get(taken_name(unlink), unlink.number) != unlink.number
 
 
-def _is_back(removal: UnlinkName | ForgetName, names: dict[_Name, int]) -> bool:
-    return names.get((removal.directory, removal.name)) == removal.number
+def _is_back(removal: UnlinkName | ForgetName, names: dict[Name, int]) -> bool:
+    return names.get(taken_name(removal)) == removal.number
 
 
-def _less_cut(micro: SetSize | WriteBlock, cut: int) -> Iterator[MicroOperation]:
+def _without_cut(micro: SetSize | WriteBlock, cut: int) -> Iterator[MicroOperation]:
     """Yield a piece without what later, durable truncations dropped from byte ``cut`` on."""
     if isinstance(micro, WriteBlock) and micro.offset < cut:
         yield micro._replace(data=micro.data[: cut - micro.offset])
 
 
-def _less_name(micro: LinkName | MoveName, names: dict[_Name, int]) -> Iterator[MicroOperation]:
+def _without_taken_name(
+    micro: LinkName | MoveName, names: dict[Name, int]
+) -> Iterator[MicroOperation]:
     """Yield a piece without a name that means another file by a later, durable change."""
-    if names.get(names_of(micro)[-1], micro.number) == micro.number:
+    if names.get(given_name(micro), micro.number) == micro.number:
         yield micro
         return
     yield from _loss(micro)

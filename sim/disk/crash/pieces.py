@@ -62,7 +62,7 @@ class Earlier(Protocol):
         """Return the durable name that this inode left by unsynced renames to the given one."""
         ...
 
-    def is_unsettled(self, number: int, directory: int, name: str) -> bool:
+    def lacks_directory_barrier(self, number: int, directory: int, name: str) -> bool:
         """Return whether no barrier on the directory has covered this name of a file.
 
         It got the name by an unsynced rename, or a barrier on the file covered the name.
@@ -73,7 +73,7 @@ class Earlier(Protocol):
         """Return whether a file was changed, and then synced, after the last barrier on another."""
         ...
 
-    def covered_by(self, number: int, directory: int, name: str) -> int:
+    def former_holder(self, number: int, directory: int, name: str) -> int:
         """Return the inode that gets this name back when this inode loses it; or 0.
 
         A barrier has covered the name of this inode, or of one before it, and none did so on the
@@ -231,10 +231,10 @@ def _removal(
     unlink: Unlink, number: int, model: PersistenceModel, earlier: Earlier
 ) -> Iterator[MicroOperation]:
     _, inode, directory, name, _ = unlink
-    covered = earlier.covered_by(inode, directory, name)
-    yield UnlinkName(number, inode, directory, name, uncovers=covered)
-    if covered:
-        yield UnlinkName(number, covered, directory, name)
+    former = earlier.former_holder(inode, directory, name)
+    yield UnlinkName(number, inode, directory, name, returns_to=former)
+    if former:
+        yield UnlinkName(number, former, directory, name)
     durable = earlier.durable_name(inode, directory, name)
     if durable is not None and model.rename_parts is RenameParts.SOME:
         yield ForgetName(number, inode, *durable, moved_to=0)
@@ -243,32 +243,35 @@ def _removal(
 def _names(
     rename: Rename, number: int, model: PersistenceModel, earlier: Earlier
 ) -> Iterator[MicroOperation]:
-    _, inode, directory, name, _, to_directory, to_name, replaced, links_left, _ = rename
-    parts = model.rename_parts
-    keeps = links_left or earlier.is_unsettled(replaced, to_directory, to_name)
-    loses = keeps and not (
-        earlier.is_directory(replaced) or earlier.is_logged_since(inode, replaced)
-    )
-    if parts is RenameParts.SOME and loses:
-        first = earlier.replaced_before(replaced, to_directory, to_name)
-        yield UnlinkName(number, replaced, to_directory, to_name, uncovers=first)
-    if parts is RenameParts.ALL and not earlier.is_directory(inode):
+    _, inode, directory, name, _, to_directory, to_name, replaced, _, _ = rename
+    is_directory = earlier.is_directory(inode)
+    if model.rename_parts is RenameParts.ALL and not is_directory:
         if replaced:
             yield UnlinkName(number, replaced, to_directory, to_name)
         yield LinkName(number, inode, to_directory, to_name)
         yield UnlinkName(number, inode, directory, name, to_directory)
         return
-    covered = earlier.covered_by(inode, directory, name)
+    in_parts = model.rename_parts is RenameParts.SOME
+    if in_parts and _is_loss_apart(rename, earlier):
+        former = earlier.replaced_before(replaced, to_directory, to_name)
+        yield UnlinkName(number, replaced, to_directory, to_name, returns_to=former)
+    former = earlier.former_holder(inode, directory, name)
     durable = earlier.durable_name(inode, directory, name)
-    if parts is RenameParts.NONE or directory == to_directory or earlier.is_directory(inode):
-        yield MoveName(
-            number, inode, directory, name, to_directory, to_name, replaced, covered
-        )  # fmt: skip
-    else:
+    if in_parts and directory != to_directory and not is_directory:
         yield LinkName(number, inode, to_directory, to_name, replaced)
-        yield UnlinkName(number, inode, directory, name, to_directory, covered)
-    if covered:
-        yield UnlinkName(number, covered, directory, name)
-    here = {(directory, name), (to_directory, to_name)}
-    if parts is RenameParts.SOME and durable is not None and durable not in here:
+        yield UnlinkName(number, inode, directory, name, to_directory, former)
+    else:
+        yield MoveName(number, inode, directory, name, to_directory, to_name, replaced, former)
+    if former:
+        yield UnlinkName(number, former, directory, name)
+    ends = {(directory, name), (to_directory, to_name)}
+    if in_parts and durable is not None and durable not in ends:
         yield ForgetName(number, inode, *durable, moved_to=to_directory)
+
+
+def _is_loss_apart(rename: Rename, earlier: Earlier) -> bool:
+    """Return whether the loss of the new name by the replaced file is a piece of its own."""
+    inode, replaced, name = rename.inode, rename.replaced, (rename.to_directory, rename.to_name)
+    if not (rename.links_left or earlier.lacks_directory_barrier(replaced, *name)):
+        return False
+    return not (earlier.is_directory(replaced) or earlier.is_logged_since(inode, replaced))

@@ -51,8 +51,9 @@ class _TornSizes(NamedTuple):
     sizes: list[int]
 
 
-# A state under construction: position in the walk, survivors, inodes, key, torn, stale, marked;
-# last the step that is still to be applied, because most branches of a large walk are not taken.
+# A state under construction: position in the walk, survivors, inodes, key, torn, stale; whether a
+# new piece makes a difference in it; last the piece that is still to be applied, because most
+# branches of a large walk are not taken.
 _Next = MicroOperation | _Torn | _TornSizes | None
 _Branch = tuple[int, int, Inodes, int, _Pairs, tuple[int, ...], bool, _Next]
 
@@ -62,7 +63,6 @@ _PIECES_PER_STEP: Final = 64
 _STEPS_OF_PIECE: Final = 2
 """The steps that take as long as applying one piece."""
 
-REPRESENTATIVE_TEARS: Final = 3
 MOST_SINGLE_PIECES: Final = 48
 """The number of pieces above which the chosen survivor sets lose whole calls."""
 
@@ -148,12 +148,12 @@ class StateSpace:
         while stack and left:
             left -= 1
             self.steps += 1
-            position, survived, inodes, key, torn, stale, marked, piece = branch = stack.pop()
+            position, survived, inodes, key, torn, stale, is_new, piece = branch = stack.pop()
             if isinstance(piece, _Torn):
                 sizes = tears(piece.micro, inodes)
                 if sizes:
                     pieces = _TornSizes(piece.place, piece.micro, sizes)
-                    stack.append((position, survived, inodes, key, torn, stale, marked, pieces))
+                    stack.append((position, survived, inodes, key, torn, stale, is_new, pieces))
                 continue
             if isinstance(piece, _TornSizes):
                 # The longest form comes first; most of the others are never taken.
@@ -164,7 +164,7 @@ class StateSpace:
                 torn, piece = (*torn, (place, size)), micro._replace(data=micro.data[:size])
             if piece is not None:
                 inodes, key = _applied(piece, inodes, key)
-            if not (marked or self._may_be_marked(walk, position, inodes)):
+            if not (is_new or self._may_become_new(walk, position, inodes)):
                 continue
             if position == count:
                 for index, _ in torn:
@@ -172,7 +172,7 @@ class StateSpace:
                 survivors = SurvivorSet.of_mask(survived, count, torn, stale)
                 yield self._state(survivors, InodeTable(inodes, key))
             else:
-                branch = (position, survived, inodes, key, torn, stale, marked, None)
+                branch = (position, survived, inodes, key, torn, stale, is_new, None)
                 stack.extend(self._ways(walk, branch))
         self.complete = not stack
 
@@ -185,7 +185,7 @@ class StateSpace:
             yield self._state(survivors, InodeTable(*self._prefix(length)))
         self.complete = True
 
-    def _may_be_marked(self, walk: _Walk, position: int, inodes: Inodes) -> bool:
+    def _may_become_new(self, walk: _Walk, position: int, inodes: Inodes) -> bool:
         """Return whether a new piece is still to be decided that a program could observe."""
         if position > walk.last_new:
             return False
@@ -200,32 +200,32 @@ class StateSpace:
         A piece that no program could observe has one branch: it survives if the model allows
         that, because others may need it.
         """
-        position, survived, inodes, key, torn, stale, marked, _ = branch
+        position, survived, inodes, key, torn, stale, is_new, _ = branch
         index = walk.sequence[position]
         micro = self.micros[index]
         inode = inodes.get(micro.number)
         position += 1
-        lost = (position, survived, inodes, key, torn, stale, marked, None)
+        lost = (position, survived, inodes, key, torn, stale, is_new, None)
         if position > walk.names and (inode is None or not inode.links):
             return [lost]
         allowed = not self.ordering.order[index] & ~survived
         kept = survived | allowed << index
-        unseen = (position, kept, inodes, key, torn, stale, marked, None)
+        unseen = (position, kept, inodes, key, torn, stale, is_new, None)
         if position > walk.sizes and is_hidden(micro, inode):
             return [unseen]
         changes_nothing = repeats(micro, inodes)
         ways: list[_Branch] = [] if changes_nothing and allowed else [lost]
-        mark = marked or index >= walk.since
+        makes_new = is_new or index >= walk.since
         shows, freed = walk.stale[index], self.ordering.truncation[index]
         if shows is not None and inode is not None and (freed is None or survived >> freed & 1):
-            ways.append((position, survived, inodes, key, torn, (*stale, index), mark, shows))
+            ways.append((position, survived, inodes, key, torn, (*stale, index), makes_new, shows))
         if allowed and changes_nothing:
             ways.append(unseen)
         elif allowed:
             if self.ordering.model.torn_units and isinstance(micro, WriteBlock):
                 forms = _Torn(index, micro)
-                ways.append((position, survived, inodes, key, torn, stale, mark, forms))
-            ways.append((position, kept, inodes, key, torn, stale, mark, micro))
+                ways.append((position, survived, inodes, key, torn, stale, makes_new, forms))
+            ways.append((position, kept, inodes, key, torn, stale, makes_new, micro))
         return ways
 
     def _walk(self, since: int) -> _Walk:
@@ -308,8 +308,8 @@ class StateSpace:
         """Yield the survivor sets that find most bugs, for a space too large for ``all``.
 
         These are every prefix; every loss of one part, of two, and of all but one; every
-        lost write with stale bytes; and, under a model that tears, each write torn at both
-        ends and in the middle. Some sets come twice.
+        lost write with stale bytes; and, under a model that tears, each write torn in four
+        places (``_representative_tears``). Some sets come twice.
         """
         parts = self.parts
         whole = (1 << len(self.micros)) - 1
@@ -319,7 +319,7 @@ class StateSpace:
         for part in parts:
             yield self.largest_within(whole & ~part)
             yield self.largest_within(self._with_predecessors(part))
-            yield from self._torn_ends(part.bit_length() - 1)
+            yield from self._torn_or_stale(part.bit_length() - 1)
         for first, second in combinations(parts, 2):
             yield self.largest_within(whole & ~first & ~second)
 
@@ -359,7 +359,8 @@ class StateSpace:
         self.steps += len(self.micros) // _PIECES_PER_STEP
         return SurvivorSet.of_mask(closed(self.ordering, wanted), len(self.micros))
 
-    def _torn_ends(self, index: int) -> Iterator[SurvivorSet]:
+    def _torn_or_stale(self, index: int) -> Iterator[SurvivorSet]:
+        """Yield the sets in which only this write, and all that needs it, is stale or torn."""
         micro, count = self.micros[index], len(self.micros)
         if not isinstance(micro, WriteBlock):
             return
@@ -368,9 +369,13 @@ class StateSpace:
             yield SurvivorSet.of_mask(without, count, stale=(index,))
         survived = without | 1 << index
         if can_tear(self.ordering, survived, index):
-            length = len(micro.data)
-            for kept in sorted({1, length // REPRESENTATIVE_TEARS, length // 2, length - 1} - {0}):
+            for kept in _representative_tears(len(micro.data)):
                 yield SurvivorSet.of_mask(survived, count, torn=((index, kept),))
+
+
+def _representative_tears(length: int) -> list[int]:
+    """Return how many bytes survive of a torn write: one, a third, a half, all but one."""
+    return sorted({1, length // 3, length // 2, length - 1} - {0})
 
 
 def _applied(micro: MicroOperation, inodes: Inodes, key: int) -> tuple[Inodes, int]:

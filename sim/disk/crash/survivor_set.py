@@ -14,7 +14,11 @@ from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import StaleBytes
 from sim.errors import HarnessError
 
-_FEW: Final = 8
+_SPARSE: Final = 8
+"""The number of pieces for each lost one above which the losses are found one by one.
+
+Otherwise it is faster to read all bits as a text.
+"""
 
 
 class SurvivorSet(NamedTuple):
@@ -58,15 +62,10 @@ class SurvivorSet(NamedTuple):
     ) -> SurvivorSet:
         """Return the survivor set of ``count`` pieces whose bits are set in ``survived``."""
         missing = (1 << count) - 1 & ~survived
-        if missing.bit_count() * _FEW > count:
-            bits = f"{missing:b}"[::-1]
-            return cls(tuple([index for index, bit in enumerate(bits) if bit == "1"]), torn, stale)
-        lost = []
-        while missing:
-            lowest = missing & -missing
-            lost.append(lowest.bit_length() - 1)
-            missing ^= lowest
-        return cls(tuple(lost), torn, stale)
+        if missing.bit_count() * _SPARSE <= count:
+            return cls(tuple(members(missing)), torn, stale)
+        bits = f"{missing:b}"[::-1]
+        return cls(tuple([index for index, bit in enumerate(bits) if bit == "1"]), torn, stale)
 
     def mask(self, count: int) -> int:
         """Return the survivors as the bits of an integer."""
@@ -74,6 +73,14 @@ class SurvivorSet(NamedTuple):
         for index in self.lost:
             survived &= ~(1 << index)
         return survived
+
+
+def members(pieces: int) -> Iterator[int]:
+    """Yield the indexes of a set of pieces, which is the bits of an integer."""
+    while pieces:
+        lowest = pieces & -pieces
+        yield lowest.bit_length() - 1
+        pieces ^= lowest
 
 
 def closed(ordering: Ordering, survived: int) -> int:

@@ -33,7 +33,7 @@ from sim.disk.crash.micro_operation import (
 )
 from sim.disk.crash.notes import Note, Notes, OldTail
 from sim.disk.crash.ordering import Ordering
-from sim.disk.crash.overtaken import split
+from sim.disk.crash.overtaken import sides
 from sim.disk.crash.persistence import Coverage, PersistenceModel
 from sim.disk.crash.pieces import pieces, uncut
 from sim.disk.crash.survivor_set import SurvivorSet, check_legal
@@ -154,27 +154,27 @@ class Unsynced:
         """Return the durable name that this inode left by unsynced renames to the given one."""
         return self._ordering.durable_name(number, (directory, name))
 
-    def is_unsettled(self, number: int, directory: int, name: str) -> bool:
+    def lacks_directory_barrier(self, number: int, directory: int, name: str) -> bool:
         """Return whether no barrier on the directory has covered this name of a file."""
-        moved = (number, (directory, name)) in self._ordering.moved
-        return moved or self._notes.is_logged(number, directory, name)
+        is_unsynced = self._ordering.has_unsynced_name(number, (directory, name))
+        return is_unsynced or self._notes.is_logged(number, directory, name)
 
     def is_logged_since(self, number: int, other: int) -> bool:
         """Return whether a file was changed, and then synced, after the last barrier on another."""
         return self._log_order.is_logged_since(number, other)
 
-    def covered_by(self, number: int, directory: int, name: str) -> int:
+    def former_holder(self, number: int, directory: int, name: str) -> int:
         """Return the inode that gets this name back when this inode loses it; or 0.
 
         Its loss is unsynced. A barrier has covered the name of this inode, or of one before it,
         and none did so on the directory.
         """
-        first = self._first_holder(directory, name)
+        first = self._durable_holder(directory, name)
         if first == number or self._notes.is_logged(first, directory, name):
-            return self._notes.covered_by({first, number}, directory, name)
+            return self._notes.former_holder({first, number}, directory, name)
         return 0
 
-    def _first_holder(self, directory: int, name: str) -> int:
+    def _durable_holder(self, directory: int, name: str) -> int:
         """Return the inode that has this name on the platter, or 0."""
         holder = self.table.get(directory)
         return 0 if holder is None else holder.entries.get(name, 0)
@@ -185,12 +185,12 @@ class Unsynced:
         If the name of this inode is unsynced, that is also the file that has it on the platter,
         unless only a barrier on that file has covered the name, or the file has moved away.
         """
-        first = self._first_holder(directory, name)
+        first = self._durable_holder(directory, name)
         if first == number or self._notes.is_logged(first, directory, name):
-            return self.covered_by(number, directory, name)
+            return self.former_holder(number, directory, name)
         if not first or self.is_directory(first):
             return 0
-        return 0 if self._ordering.has_moved(first, (directory, name)) else first
+        return 0 if self._ordering.has_left(first, (directory, name)) else first
 
     def is_directory(self, number: int) -> bool:
         """Return whether this inode is a directory."""
@@ -217,7 +217,7 @@ class Unsynced:
         if not durable:
             self._apply([], [], sync, self._ordering.micros)
             return
-        applied, left, notes, self.allows_more = split(
+        applied, left, notes, self.allows_more = sides(
             self._ordering, durable, sync, self.is_directory
         )
         self._apply(applied, notes, sync, left)
@@ -243,7 +243,7 @@ class Unsynced:
                 self._note_tail(micro, tails)
             self._make_durable(micro)
         if len(self._notes):
-            self._notes.settle(sync, pieces, left, self.table)
+            self._notes.drop_ended(sync, pieces, left, self.table)
         for note in (*notes, *(tail for tail in tails.values() if tail.data)):
             self._notes.add(note)
 

@@ -27,15 +27,15 @@ from sim.disk.crash.undecided.names import (
 )
 from sim.disk.crash.undecided.progress import Progress, everything
 from sim.disk.crash.undecided.question import Answer, NewInode, Property, Question
-from sim.disk.crash.undecided.stack import Split, Stack
+from sim.disk.crash.undecided.stack import Decision, Stack
 
 Times: TypeAlias = tuple[int | None, int | None, int | None]
 _UNSET: Final[Times] = (None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
-class PageCache:
-    """What a kill leaves, as the next process reads it: ``layer`` above ``base``.
+class KilledCache:
+    """The page cache that a kill leaves, as the next process reads it: ``layer`` above ``base``.
 
     Without ``base`` it lies above the platter. ``times_ns`` has for each inode the times of
     access, modification and change that the operations of ``layer`` set, in nanoseconds.
@@ -61,7 +61,7 @@ class Box(NamedTuple):
     progress: tuple[Progress, ...]
     next_inode: int
     numbers: tuple[int, ...] = (ROOT,)
-    cache: PageCache | None = None
+    cache: KilledCache | None = None
     durable: tuple[MicroOperation, ...] = ()
     carried: tuple[MicroOperation | Note, ...] = ()
     factors: tuple[Factor, ...] = ()
@@ -88,16 +88,16 @@ class Box(NamedTuple):
         above = everything(layer)
         return Stack(stack.base, (*stack.layers, layer), (*stack.progress, above))
 
-    def divided(self, split: Split) -> list[Box]:
+    def divided(self, decision: Decision) -> list[Box]:
         """Return the parts of this box after each outcome of a decision, the plainest first.
 
         If a factor has the piece, the parts are the ways of the factor, in which the piece may
         still be undecided.
         """
         for factor in self.factors:
-            if factor.has(split.level, split.piece):
+            if factor.has(decision.level, decision.piece):
                 return [self.in_way(factor, way) for way in range(len(factor.ways))]
-        return [self._replace(progress=each) for each in self.platter.split(split)]
+        return [self._replace(progress=each) for each in self.platter.divided(decision)]
 
     def in_way(self, factor: Factor, way: int) -> Box:
         """Return the part of this box in one of the ways of a factor."""
@@ -137,7 +137,7 @@ def split(box: Box, question: Question) -> Iterator[tuple[Answer, Box]]:
     while waiting:
         part = waiting.pop()
         found = answer(part, question)
-        if isinstance(found, Split):
+        if isinstance(found, Decision):
             waiting.extend(reversed(part.divided(found)))
         elif isinstance(found, _Met):
             yield found.inode, part._replace(numbers=(*part.numbers, found.number))
@@ -155,13 +155,13 @@ class _Met:
         self.number = number
 
 
-def answer(box: Box, question: Question) -> Answer | _Met | Split:
+def answer(box: Box, question: Question) -> Answer | _Met | Decision:
     """Return the answer of all survivor sets of a box, or the first decision that is missing."""
     wanted, inode, start, end, name = question
     if wanted is Property.NUMBER:
         return box.numbers[inode - 1] if inode > 0 else box.next_inode - inode
     stack, number = box.view, box.numbers[inode - 1]
-    found: Answer | _Met | Split
+    found: Answer | _Met | Decision
     match wanted:
         case Property.SIZE:
             found = size(stack, number, end)
@@ -186,24 +186,24 @@ def answer(box: Box, question: Question) -> Answer | _Met | Split:
     return found
 
 
-def _met(box: Box, stack: Stack, number: int | Split) -> int | _Met | Split:
-    if isinstance(number, Split) or not number:
+def _met(box: Box, stack: Stack, number: int | Decision) -> int | _Met | Decision:
+    if isinstance(number, Decision) or not number:
         return number
     if number in box.numbers:
         return box.numbers.index(number) + 1
     return _attributes(stack, number)
 
 
-def _attributes(stack: Stack, number: int) -> _Met | Split:
+def _attributes(stack: Stack, number: int) -> _Met | Decision:
     found = attributes(stack, number)
-    if isinstance(found, Split):
+    if isinstance(found, Decision):
         return found
     return _Met(NewInode(found.mode, found.uid, found.gid, found.link_text), number)
 
 
-def _times_ns(box: Box, stack: Stack, number: int) -> tuple[int, int, int] | Split:
+def _times_ns(box: Box, stack: Stack, number: int) -> tuple[int, int, int] | Decision:
     found = attributes(stack, number)
-    if isinstance(found, Split):
+    if isinstance(found, Decision):
         return found
     set_ns = box.cache.times_ns.get(number, _UNSET) if box.cache else _UNSET
     atime, mtime, ctime = (

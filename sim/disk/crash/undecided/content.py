@@ -17,7 +17,7 @@ from sim.disk.crash.micro_operation import (
     ZeroTail,
     stale_bytes,
 )
-from sim.disk.crash.undecided.stack import Split, Stack
+from sim.disk.crash.undecided.stack import Decision, Stack
 
 
 class Attributes(NamedTuple):
@@ -30,12 +30,12 @@ class Attributes(NamedTuple):
     times_ns: tuple[int, int, int]
 
 
-def size(stack: Stack, number: int, cap: int) -> int | Split:
+def size(stack: Stack, number: int, cap: int) -> int | Decision:
     """Return the size of a file in bytes, or ``cap`` if it is larger."""
     return size_at(stack, stack.top, number, cap)
 
 
-def size_at(stack: Stack, level: int, number: int, cap: int) -> int | Split:
+def size_at(stack: Stack, level: int, number: int, cap: int) -> int | Decision:
     """Return the size of a file on a layer in bytes, or ``cap`` if it is larger."""
     found = 0
     while level >= 0:
@@ -50,7 +50,7 @@ def size_at(stack: Stack, level: int, number: int, cap: int) -> int | Split:
             if 0 <= grows <= found:
                 continue
             survived = stack.survived(level, index)
-            if isinstance(survived, Split):
+            if isinstance(survived, Decision):
                 return survived
             if survived and grows >= 0:
                 found = grows
@@ -66,12 +66,12 @@ def size_at(stack: Stack, level: int, number: int, cap: int) -> int | Split:
     return min(max(found, 0 if inode is None else inode.size), cap)
 
 
-def data(stack: Stack, number: int, start: int, end: int) -> bytes | Split:
+def data(stack: Stack, number: int, start: int, end: int) -> bytes | Decision:
     """Return the bytes of a file from ``start`` to ``end``, which may lie beyond its size."""
     return _stored(stack, stack.top, number, start, end)
 
 
-def _stored(stack: Stack, level: int, number: int, start: int, end: int) -> bytes | Split:
+def _stored(stack: Stack, level: int, number: int, start: int, end: int) -> bytes | Decision:
     """Return the bytes that a layer stores, those beyond the size as well."""
     if level < 0:
         inode = stack.base.get(number)
@@ -80,23 +80,23 @@ def _stored(stack: Stack, level: int, number: int, start: int, end: int) -> byte
     return _Events(stack, level, number).after(len(layer.contents.get(number, ())), start, end)
 
 
-def _booted(stack: Stack, level: int, number: int, start: int, end: int) -> bytes | Split:
+def _booted(stack: Stack, level: int, number: int, start: int, end: int) -> bytes | Decision:
     """Return the bytes that a boot finds after a layer: beyond the size they are zeros."""
     most = stack.layers[level].ends.get(number, 0) if level >= 0 else 0
     if not most:
         return _stored(stack, level, number, start, end)
     length = size_at(stack, level, number, max(end, most))
-    if isinstance(length, Split):
+    if isinstance(length, Decision):
         capped = size_at(stack, level, number, end)
-        if isinstance(capped, Split) or capped < end:
-            return length if not isinstance(capped, Split) else capped
+        if isinstance(capped, Decision) or capped < end:
+            return length if not isinstance(capped, Decision) else capped
         length = end
     if length >= most or length >= end:
         return _stored(stack, level, number, start, end)
     if length <= start:
         return bytes(end - start)
     found = _stored(stack, level, number, start, length)
-    return found if isinstance(found, Split) else found + bytes(end - length)
+    return found if isinstance(found, Decision) else found + bytes(end - length)
 
 
 class _Events:
@@ -110,7 +110,7 @@ class _Events:
         self._progress = stack.progress[level]
         self._events = self._layer.contents.get(number, [])
 
-    def after(self, count: int, start: int, end: int) -> bytes | Split:
+    def after(self, count: int, start: int, end: int) -> bytes | Decision:
         """Return the bytes from ``start`` to ``end`` after the first ``count`` changes."""
         if start >= end:
             return b""
@@ -133,19 +133,21 @@ class _Events:
         is_stale = progress.stale >> index & 1 or progress.can_be_stale(layer, index)
         return lost and not is_stale
 
-    def _around(self, count: int, start: int, end: int, change: _Change) -> bytes | Split:
+    def _around(self, count: int, start: int, end: int, change: _Change) -> bytes | Decision:
         """Return the bytes from ``start`` to ``end``, of which change ``count`` writes some."""
         first, last = max(change.start, start), min(change.end, end)
         found = self._where_written(count, first, last, change)
-        if isinstance(found, Split):
+        if isinstance(found, Decision):
             return found
         left = self.after(count, start, first)
-        if isinstance(left, Split):
+        if isinstance(left, Decision):
             return left
         right = self.after(count, last, end)
-        return right if isinstance(right, Split) else left + found + right
+        return right if isinstance(right, Decision) else left + found + right
 
-    def _where_written(self, count: int, first: int, last: int, change: _Change) -> bytes | Split:
+    def _where_written(
+        self, count: int, first: int, last: int, change: _Change
+    ) -> bytes | Decision:
         """Return the bytes from ``first`` to ``last``, all of which change ``count`` writes."""
         index = self._events[count - 1]
         length = self._layer.lengths[index]
@@ -155,17 +157,17 @@ class _Events:
         if self._progress.stale >> index & 1:
             return self._stale(index, first, last)
         below = self.after(count - 1, first, last)
-        if isinstance(below, Split):
-            whole = Split(self._level, index, ((length, length), (0, length - 1)))
+        if isinstance(below, Decision):
+            whole = Decision(self._level, index, ((length, length), (0, length - 1)))
             return below if high < length else whole
         found = self._mixed(index, first, change, below)
-        if isinstance(found, Split) or not self._progress.can_be_stale(self._layer, index):
+        if isinstance(found, Decision) or not self._progress.can_be_stale(self._layer, index):
             return found
         if self._stale(index, first, last) == found:
             return found
-        return Split(self._level, index, ((1, high), (0, 0)) if high else ())
+        return Decision(self._level, index, ((1, high), (0, 0)) if high else ())
 
-    def _mixed(self, index: int, first: int, change: _Change, below: bytes) -> bytes | Split:
+    def _mixed(self, index: int, first: int, change: _Change, below: bytes) -> bytes | Decision:
         """Return the bytes from ``first`` on: those of the change as far as it came, then others.
 
         ``below`` are the bytes before the change.
@@ -174,11 +176,12 @@ class _Events:
         low, high = self._progress.of(self._layer, index)
         new = change.part(first, last)
         if self._layer.lengths[index] == 1:
-            return Split(self._level, index, ((1, 1), (0, 0))) if high and new != below else below
+            changes = high and new != below
+            return Decision(self._level, index, ((1, 1), (0, 0))) if changes else below
         for place in range(max(first, change.start + low), min(last, change.start + high)):
             if new[place - first] != below[place - first]:
                 kept = place - change.start
-                return Split(self._level, index, ((kept + 1, high), (low, kept)))
+                return Decision(self._level, index, ((kept + 1, high), (low, kept)))
         kept = min(max(change.start + low - first, 0), len(below))
         return new[:kept] + below[kept:]
 
@@ -220,7 +223,7 @@ def _written(micro: MicroOperation) -> Iterator[_Change]:
             raise AssertionError(micro)
 
 
-def attributes(stack: Stack, number: int) -> Attributes | Split:
+def attributes(stack: Stack, number: int) -> Attributes | Decision:
     """Return the attributes of an inode that exists."""
     changed: ChangeAttributes | None = None
     for level in range(stack.top, -1, -1):
@@ -229,7 +232,7 @@ def attributes(stack: Stack, number: int) -> Attributes | Split:
             if changed is not None:
                 break
             survived = stack.survived(level, index)
-            if isinstance(survived, Split):
+            if isinstance(survived, Decision):
                 return survived
             if survived:
                 micro = layer.micros[index]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from sim.disk.crash.survivor_set import members
 from sim.disk.crash.undecided.layer import Layer
-from sim.disk.crash.undecided.progress import Progress, members, undecided
+from sim.disk.crash.undecided.progress import Progress, undecided
 
 MOST_STEPS: Final = 2_000
 """Steps of one count, after which a group of pieces counts as one survivor set."""

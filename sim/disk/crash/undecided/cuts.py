@@ -20,7 +20,7 @@ from sim.disk.crash.micro_operation import MicroOperation
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import SCC
 from sim.disk.crash.pieces import pieces
-from sim.disk.crash.undecided.box import Box, PageCache, Times
+from sim.disk.crash.undecided.box import Box, KilledCache, Times
 from sim.disk.crash.undecided.layer import Layer
 from sim.disk.crash.undecided.progress import Progress, undecided
 from sim.disk.crash.undecided.unsynced_above import Lifetime
@@ -70,14 +70,14 @@ def _new_states(layer: Layer, since: int, tears: int) -> Iterator[Progress]:
 def after_kill(lifetime: Lifetime, operations: Sequence[Operation], next_inode: int) -> Box:
     """Return the box of a kill after these operations of a recovery."""
     box, unsynced = lifetime.box, lifetime.unsynced
-    before = box.cache or PageCache()
+    before = box.cache or KilledCache()
     changes = [] if before.layer is None else list(before.layer.micros)
     changes += _page_changes(operations)
     page = Layer(changes, Ordering(SCC))
     return box._replace(
         next_inode=next_inode,
         numbers=(ROOT,),
-        cache=PageCache(before.base, page, _page_times(before.times_ns, operations)),
+        cache=KilledCache(before.base, page, _page_times(before.times_ns, operations)),
         durable=tuple(lifetime.durable),
         carried=unsynced.carried_over(len(operations)),
     )
@@ -101,13 +101,13 @@ class _NothingEarlier:
     def durable_name(self, _number: int, _directory: int, _name: str) -> None:
         return None
 
-    def is_unsettled(self, _number: int, _directory: int, _name: str) -> bool:
+    def lacks_directory_barrier(self, _number: int, _directory: int, _name: str) -> bool:
         return False
 
     def is_logged_since(self, _number: int, _other: int) -> bool:
         return False
 
-    def covered_by(self, _number: int, _directory: int, _name: str) -> int:
+    def former_holder(self, _number: int, _directory: int, _name: str) -> int:
         return 0
 
     def replaced_before(self, _number: int, _directory: int, _name: str) -> int:

@@ -16,8 +16,9 @@ from functools import reduce
 from operator import or_
 from typing import NamedTuple, TypeAlias
 
+from sim.disk.crash.survivor_set import members
 from sim.disk.crash.undecided.layer import Layer
-from sim.disk.crash.undecided.progress import UNLIMITED, Progress, members
+from sim.disk.crash.undecided.progress import UNLIMITED, Progress
 
 States: TypeAlias = tuple[Progress, ...]
 """The progress of each layer."""
@@ -106,7 +107,7 @@ def _of(layers: Sequence[Layer], before: States, ways: Sequence[States]) -> Iter
 
 def _linked(layer: Layer, state: Progress, pieces: int) -> int:
     """Return those of ``pieces`` with an undecided neighbour that is not one of them."""
-    others = ~(_settled(layer, state) | pieces)
+    others = ~(_decided(layer, state) | pieces)
     return sum(1 << index for index in members(pieces) if layer.neighbours[index] & others)
 
 
@@ -137,18 +138,18 @@ def _changed(before: Progress, after: Progress) -> int:
 
 def _with_dependent(layer: Layer, state: Progress, pieces: int) -> int:
     """Return pieces, and all undecided ones that depend on one of them or on which it depends."""
-    settled = _settled(layer, state)
+    decided = _decided(layer, state)
     found, added = 0, pieces
     while added:
         found |= added
         reached = 0
         for index in members(added):
             reached |= layer.neighbours[index]
-        added = reached & ~settled & ~found
+        added = reached & ~decided & ~found
     return found
 
 
-def _settled(layer: Layer, state: Progress) -> int:
+def _decided(layer: Layer, state: Progress) -> int:
     """Return the pieces of which everything is known."""
     return state.survived | state.lost & ~_may_be_stale(layer, state)
 

@@ -17,17 +17,15 @@ from sim.disk.crash.micro_operation import (
     LinkName,
     MicroOperation,
     MoveName,
+    Name,
     SetSize,
     UnlinkName,
     WriteBlock,
     stored_until,
 )
 from sim.disk.crash.ordering import Ordering
-from sim.disk.crash.survivor_set import can_be_stale
+from sim.disk.crash.survivor_set import can_be_stale, members
 from sim.errors import NeedsWholeImage
-
-Name = tuple[int, str]
-"""A directory and an entry of it."""
 
 
 class Layer:
@@ -57,9 +55,9 @@ class Layer:
         self.durable = len(durable)
         self.tears = ordering.model.torn_units
         self.micros: list[MicroOperation] = [*durable, *ordering.micros]
-        settled = (1 << self.durable) - 1
+        on_platter = (1 << self.durable) - 1
         self.order = [(1 << index) - 1 for index in range(self.durable)]
-        self.order += [settled | before << self.durable for before in ordering.order]
+        self.order += [on_platter | before << self.durable for before in ordering.order]
         self.followers = _followers(self.order)
         self.lengths = [1] * self.durable
         self.lengths += [_length(micro, self.tears) for micro in ordering.micros]
@@ -131,10 +129,7 @@ def _length(micro: MicroOperation, tears: bool) -> int:
 def _followers(order: Sequence[int]) -> list[int]:
     """Return for each piece the pieces whose predecessor it is."""
     found = [0] * len(order)
-    for index, before in enumerate(order):
-        left = before
-        while left:
-            lowest = left & -left
-            found[lowest.bit_length() - 1] |= 1 << index
-            left ^= lowest
+    for index, pieces in enumerate(order):
+        for before in members(pieces):
+            found[before] |= 1 << index
     return found

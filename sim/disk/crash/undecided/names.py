@@ -5,24 +5,25 @@ from __future__ import annotations
 from typing import Final
 
 from sim.disk.crash.micro_operation import (
+    Arrival,
     ForgetName,
-    LinkName,
     MicroOperation,
     MoveName,
+    Name,
     UnlinkName,
+    given_name,
 )
-from sim.disk.crash.undecided.layer import Name
-from sim.disk.crash.undecided.stack import Split, Stack
+from sim.disk.crash.undecided.stack import Decision, Stack
 
 _NONE: Final[frozenset[int]] = frozenset()
 
 
-def entry(stack: Stack, name: Name) -> int | Split:
+def entry(stack: Stack, name: Name) -> int | Decision:
     """Return the inode that a name means, or 0."""
     return entry_at(stack, stack.top, name)
 
 
-def entry_at(stack: Stack, level: int, name: Name) -> int | Split:
+def entry_at(stack: Stack, level: int, name: Name) -> int | Decision:
     """Return the inode that a name means on a layer, or 0; level -1 is the platter."""
     while level >= 0 and name not in stack.layers[level].cells:
         level -= 1
@@ -35,11 +36,11 @@ def entry_at(stack: Stack, level: int, name: Name) -> int | Split:
 
 def _entry_after(
     stack: Stack, level: int, name: Name, count: int, departed: frozenset[int]
-) -> int | Split:
+) -> int | Decision:
     """Return the inode after ``count`` changes of a name, 0 for one of those ``departed`` since."""
     if not count:
         found = entry_at(stack, level - 1, name)
-        return found if isinstance(found, Split) or found not in departed else 0
+        return found if isinstance(found, Decision) or found not in departed else 0
     index = stack.layers[level].cells[name][count - 1]
     micro = stack.layers[level].micros[index]
     survived = stack.survived(level, index)
@@ -53,41 +54,39 @@ def _entry_after(
         found = _entry_after(stack, level, name, count - 1, departed)
         return found if found == 0 else survived
     assert isinstance(micro, UnlinkName | ForgetName | MoveName), micro
-    if not isinstance(micro, ForgetName) and micro.uncovers:
-        found = _after_uncovering(stack, level, name, count, micro)
+    if not isinstance(micro, ForgetName) and micro.returns_to:
+        found = _after_return(stack, level, name, count, micro)
         return 0 if found in departed else found
     if survived is True or micro.number in departed:
         return _entry_after(stack, level, name, count - 1, departed | {micro.number})
     found = _entry_after(stack, level, name, count - 1, departed)
-    return survived if isinstance(found, Split) or found == micro.number else found
+    return survived if isinstance(found, Decision) or found == micro.number else found
 
 
 def _arrives(micro: MicroOperation, name: Name) -> bool:
     """Return whether a change of a name gives it to an inode."""
-    return isinstance(micro, LinkName) or (
-        isinstance(micro, MoveName) and (micro.to_directory, micro.to_name) == name
-    )
+    return isinstance(micro, Arrival) and given_name(micro) == name
 
 
-def _after_uncovering(
+def _after_return(
     stack: Stack, level: int, name: Name, count: int, micro: UnlinkName | MoveName
-) -> int | Split:
+) -> int | Decision:
     """Return the inode after change ``count``, with which another inode may get its name back."""
     survived = stack.survived(level, stack.layers[level].cells[name][count - 1])
     found = _entry_after(stack, level, name, count - 1, _NONE)
-    if isinstance(found, Split):
+    if isinstance(found, Decision):
         return found if survived is True else survived
     if found != micro.number:
         return found
-    if isinstance(survived, Split):
+    if isinstance(survived, Decision):
         return survived
-    exists = exists_at(stack, level, micro.uncovers)
-    if isinstance(exists, Split):
+    exists = exists_at(stack, level, micro.returns_to)
+    if isinstance(exists, Decision):
         return exists
-    return micro.uncovers if exists else 0
+    return micro.returns_to if exists else 0
 
 
-def exists_at(stack: Stack, level: int, number: int) -> bool | Split:
+def exists_at(stack: Stack, level: int, number: int) -> bool | Decision:
     """Return whether an inode was created, and its creation survived."""
     for each in range(level, -1, -1):
         creation = stack.layers[each].creations.get(number)
@@ -96,7 +95,7 @@ def exists_at(stack: Stack, level: int, number: int) -> bool | Split:
     return number in stack.base
 
 
-def is_there(stack: Stack, name: Name) -> bool | Split:
+def is_there(stack: Stack, name: Name) -> bool | Decision:
     """Return whether a name means any inode.
 
     A name exists also while it is undecided which of several inodes it means.
@@ -109,7 +108,7 @@ def is_there(stack: Stack, name: Name) -> bool | Split:
         if found is not None:
             return found
     inode = entry(stack, name)
-    return inode if isinstance(inode, Split) else bool(inode)
+    return inode if isinstance(inode, Decision) else bool(inode)
 
 
 def _is_there_after(stack: Stack, level: int, name: Name, count: int) -> bool | None:
@@ -125,10 +124,10 @@ def _is_there_after(stack: Stack, level: int, name: Name, count: int) -> bool | 
             return None
         count -= 1
     found = entry_at(stack, level - 1, name)
-    return None if isinstance(found, Split) or not found else True
+    return None if isinstance(found, Decision) or not found else True
 
 
-def names(stack: Stack, directory: int) -> tuple[str, ...] | Split:
+def names(stack: Stack, directory: int) -> tuple[str, ...] | Decision:
     """Return the names in a directory, sorted."""
     holder = stack.base.get(directory)
     changed: dict[str, None] = {}
@@ -137,14 +136,14 @@ def names(stack: Stack, directory: int) -> tuple[str, ...] | Split:
     found = [] if holder is None else [name for name in holder.entries if name not in changed]
     for name in changed:
         there = is_there(stack, (directory, name))
-        if isinstance(there, Split):
+        if isinstance(there, Decision):
             return there
         if there:
             found.append(name)
     return tuple(sorted(found))
 
 
-def links(stack: Stack, number: int) -> int | Split:
+def links(stack: Stack, number: int) -> int | Decision:
     """Return the number of names of an inode that is not a directory."""
     inode = stack.base.get(number)
     total = 0 if inode is None else inode.links
@@ -155,7 +154,7 @@ def links(stack: Stack, number: int) -> int | Split:
         if number not in _candidates(stack, name):
             continue
         found = entry(stack, name)
-        if isinstance(found, Split):
+        if isinstance(found, Decision):
             return found
         before = entry_at(stack, -1, name)
         total += (found == number) - (before == number)
@@ -170,21 +169,21 @@ def _candidates(stack: Stack, name: Name) -> set[int]:
             micro = layer.micros[index]
             found.add(micro.number)
             if isinstance(micro, UnlinkName | MoveName):
-                found.add(micro.uncovers)
+                found.add(micro.returns_to)
     before = entry_at(stack, -1, name)
     assert isinstance(before, int)
     return found | {before}
 
 
-def directory_links(stack: Stack, directory: int) -> int | Split:
+def directory_links(stack: Stack, directory: int) -> int | Decision:
     """Return the link count of a directory that has a path: 2, and 1 for each subdirectory."""
     listed = names(stack, directory)
-    if isinstance(listed, Split):
+    if isinstance(listed, Decision):
         return listed
     total = 2
     for name in listed:
         found = entry(stack, (directory, name))
-        if isinstance(found, Split):
+        if isinstance(found, Decision):
             return found
         total += is_directory(stack, found)
     return total
@@ -201,18 +200,18 @@ def is_directory(stack: Stack, number: int) -> bool:
     return inode is not None and inode.is_directory
 
 
-def parent(stack: Stack, number: int) -> int | Split:
+def parent(stack: Stack, number: int) -> int | Decision:
     """Return the directory that holds a directory; that of the root is itself."""
     for level in range(stack.top, -1, -1):
         layer = stack.layers[level]
         for index in reversed(layer.arrivals.get(number, ())):
             survived = stack.survived(level, index)
-            if isinstance(survived, Split):
+            if isinstance(survived, Decision):
                 return survived
             if survived:
                 micro = layer.micros[index]
-                assert isinstance(micro, LinkName | MoveName), micro
-                return micro.directory if isinstance(micro, LinkName) else micro.to_directory
+                assert isinstance(micro, Arrival), micro
+                return given_name(micro)[0]
     inode = stack.base.get(number)
     assert inode is not None, number
     return inode.parent

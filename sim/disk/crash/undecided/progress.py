@@ -8,11 +8,11 @@ progress can be completed to a legal survivor set: lose everything that is not d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from sim.disk.crash.survivor_set import SurvivorSet
+from sim.disk.crash.survivor_set import SurvivorSet, members
 from sim.disk.crash.undecided.layer import Layer
 
 _NOTHING: Final[Mapping[int, tuple[int, int]]] = MappingProxyType({})
@@ -120,9 +120,9 @@ class Progress(NamedTuple):
             if low == high:
                 continue
             wanted = length if high == length else high if low else 0
-            settled = changed.limit(layer, index, wanted, wanted)
-            assert settled is not None, (self, index)
-            changed = settled
+            complete = changed.limit(layer, index, wanted, wanted)
+            assert complete is not None, (self, index)
+            changed = complete
         return changed
 
     def survivors(self, layer: Layer) -> SurvivorSet:
@@ -144,11 +144,3 @@ def undecided(layer: Layer, tears: int = UNLIMITED) -> Progress:
 def everything(layer: Layer) -> Progress:
     """Return the progress with which every piece has survived."""
     return Progress(survived=(1 << len(layer.micros)) - 1)
-
-
-def members(pieces: int) -> Iterator[int]:
-    """Yield the indexes of a set of pieces."""
-    while pieces:
-        lowest = pieces & -pieces
-        yield lowest.bit_length() - 1
-        pieces ^= lowest

@@ -1,6 +1,6 @@
 """Stacks: the layers above a platter, each with the progress of its pieces.
 
-A question to a stack has an answer, or a ``Split``: the first decision that is missing. The
+A question to a stack has an answer, or a ``Decision``: the first decision that is missing. The
 answer uses nothing but what is decided, so it holds for every survivor set that agrees.
 """
 
@@ -13,7 +13,7 @@ from sim.disk.crash.undecided.layer import Layer
 from sim.disk.crash.undecided.progress import Progress
 
 
-class Split(NamedTuple):
+class Decision(NamedTuple):
     """A decision on one piece: its progress in each of ``limits``, or whether it is stale.
 
     The limits exclude one another, and cover all that is possible; the plainest comes first.
@@ -36,9 +36,9 @@ class Stack(NamedTuple):
         """The level of the uppermost layer; -1 if there is none."""
         return len(self.layers) - 1
 
-    def split(self, split: Split) -> list[tuple[Progress, ...]]:
+    def divided(self, decision: Decision) -> list[tuple[Progress, ...]]:
         """Return the progress of all layers after each outcome of a decision."""
-        level, index, limits = split
+        level, index, limits = decision
         layer, before = self.layers[level], self.progress[level]
         found: list[Progress | None]
         if limits:
@@ -48,10 +48,12 @@ class Stack(NamedTuple):
         below, above = self.progress[:level], self.progress[level + 1 :]
         return [(*below, each, *above) for each in found if each is not None]
 
-    def survived(self, level: int, index: int) -> bool | Split:
+    def survived(self, level: int, index: int) -> bool | Decision:
         """Return whether a piece that cannot be torn has survived, or the missing decision."""
         low, high = self.progress[level].of(self.layers[level], index)
         length = self.layers[level].lengths[index]
         if low == length:
             return True
-        return Split(level, index, ((length, length), (0, length - 1))) if high == length else False
+        if high < length:
+            return False
+        return Decision(level, index, ((length, length), (0, length - 1)))

@@ -19,7 +19,7 @@ from sim.disk.crash.undecided import content, names
 from sim.disk.crash.undecided.box import Box
 from sim.disk.crash.undecided.layer import Layer
 from sim.disk.crash.undecided.progress import everything
-from sim.disk.crash.undecided.stack import Split, Stack
+from sim.disk.crash.undecided.stack import Decision, Stack
 from sim.disk.crash.unsynced import Unsynced
 from sim.errors import NeedsWholeImage
 
@@ -27,9 +27,9 @@ from sim.errors import NeedsWholeImage
 class _MissingDecision(Exception):
     """The pieces depend on the platter, where a decision is missing."""
 
-    def __init__(self, split: Split) -> None:
-        super().__init__(split)
-        self.split = split
+    def __init__(self, decision: Decision) -> None:
+        super().__init__(decision)
+        self.decision = decision
 
 
 class _Platter(InodeTable):
@@ -92,8 +92,8 @@ class _Platter(InodeTable):
 _T = TypeVar("_T")
 
 
-def _decided(found: _T | Split) -> _T:
-    if isinstance(found, Split):
+def _decided(found: _T | Decision) -> _T:
+    if isinstance(found, Decision):
         raise _MissingDecision(found)
     return found
 
@@ -143,7 +143,7 @@ def recoveries(
         try:
             yield _lifetime(part, operations, model)
         except _MissingDecision as missing:
-            waiting.extend(reversed(part.divided(missing.split)))
+            waiting.extend(reversed(part.divided(missing.decision)))
 
 
 def _lifetime(box: Box, operations: Sequence[Operation], model: PersistenceModel) -> Lifetime:
