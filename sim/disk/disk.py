@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Iterable
 from itertools import count
-from typing import Final
+from typing import Final, NoReturn
 
 from sim.disk.cache.inode import ROOT, Inode
 from sim.disk.cache.inode_table import InodeTable
@@ -212,7 +212,7 @@ class Disk:
             self._report_failure(performed)
         elif number in self._delayed_errors:
             self._delayed_errors.discard(number)
-            self._report(number, path)
+            self._raise_failure(number, path)
 
     def sync_all(self) -> None:
         """Barrier on every inode: ``sync(2)``."""
@@ -253,9 +253,9 @@ class Disk:
             case SyncFailure.EXT4_JOURNAL if failed.inode not in self._delayed_errors:
                 self._delayed_errors.add(failed.inode)
             case _:
-                self._report(failed.inode, failed.path)
+                self._raise_failure(failed.inode, failed.path)
 
-    def _report(self, number: int, path: str) -> None:
+    def _raise_failure(self, number: int, path: str) -> NoReturn:
         self.sync_errors[number] = self.sync_errors.get(number, 0) + 1
         raise os_error(errno.EIO, path)
 

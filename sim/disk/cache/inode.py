@@ -34,17 +34,19 @@ NO_ENTRIES: Final[Entries] = Map()
 class Inode:
     """A file system object, identified by number.
 
-    ``mode`` carries the type bits of ``stat(2)``. A block holds at most ``BLOCK_BYTES``;
-    the missing end of a block, and a missing block, read as zeros. No block holds a byte at
-    or beyond ``size``, except on a platter where the data of an append became durable before
-    its size: such bytes are not visible.
+    ``mode`` carries the type bits of ``stat(2)``. ``blocks`` has the bytes of a file by the
+    number of the block, ``entries`` the inodes of a directory by name. A block holds at most
+    ``BLOCK_BYTES``; the missing end of a block, and a missing block, read as zeros. No block
+    holds a byte at or beyond ``size``, except on a platter where the data of an append became
+    durable before its size: such bytes are not visible.
 
-    ``link_text`` is the text of a symbolic link, and empty for every other inode. ``links``
-    counts directory entries. ``parent`` is the number of the directory that holds a
-    directory (the root holds itself), and 0 for every other inode.
+    ``link_text`` is the text of a symbolic link, and empty for every other inode. ``links`` is
+    the number of names; for a directory it is 2 and one more for each subdirectory, or 0 if it
+    has no name. ``parent`` is the number of the directory that holds a directory (the root holds
+    itself), and 0 for every other inode.
 
-    ``content_key`` is equal for equal content or equal entries; every change updates it. It
-    is None until it is first needed (``key.py``).
+    ``content_key`` is equal for equal content or equal entries. None means that it has to be
+    computed (``key.py``); once it is, a change updates it or sets it to None again.
     """
 
     __slots__ = (

@@ -7,7 +7,7 @@ count, nor does an inode that no path leads to.
 A key is the sum of the keys of its inodes; the key of an inode is a hash of its fields and
 of a sum over its blocks or entries. So the cost of an update grows with the change. The
 terms are hashes of 64 bits (with the ``hash`` of a tuple, two sizes that grow by the same
-amount cancel out): among a million states the probability of one false match is 1 in 10^7.
+amount cancel out): among a million states, the probability of a false match is below 1 in 10^7.
 Keys do not depend on ``PYTHONHASHSEED``.
 """
 

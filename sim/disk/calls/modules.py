@@ -25,8 +25,7 @@ _PURE: Final = frozenset(
     {
         "DirEntry", "PathLike", "altsep", "curdir", "devnull", "error", "extsep", "fsdecode",
         "fsencode", "fspath", "linesep", "name", "pardir", "pathsep", "sep", "stat_result",
-        "statvfs_result",
-        "strerror",
+        "statvfs_result", "strerror",
     }
 )  # fmt: skip
 _PURE_PATH: Final = frozenset(

@@ -1,7 +1,7 @@
-"""The order in which files were changed, synced and replaced: it decides what the btrfs log has.
+"""The order in which files were changed, synced and replaced, as far as btrfs depends on it.
 
-btrfs keeps a file in its log from an fsync of the file to the next commit in the background. So if
-a file was synced later than another, and that one is still in the log, then so is this one. A
+btrfs writes a file to its log when the file is synced, and a commit in the background empties the
+log. So of two synced files, the one that was synced last is in the log if the other one is. A
 rename of a file that is in the log is logged as a whole (docs/disk.md, classes B8 and B9). A file
 that a rename has replaced, and that has no other name, is not logged at all (class B19).
 """

@@ -116,8 +116,8 @@ class PersistenceModel:
     ``data_before_size``, ``stale_bytes``
         the content that an append without its data may show.
     ``metadata_in_order``
-        directory entries, attributes and truncations keep their order, and a later change
-        of any size comes after them.
+        directory entries, attributes and the sizes of truncations keep their order, and the
+        size of a later write comes after them; ``posix_fallocate`` has no place in this order.
     ``rename_waits``
         the changes of a file for which its rename over another name waits.
     ``rename_parts``
