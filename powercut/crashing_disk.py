@@ -34,10 +34,10 @@ from powercut.crash_text import lost_lines, names_on
 from sim.choices import Choices
 from sim.disk.calls.process import Process
 from sim.disk.crash.choose_survivors import choose_survivors
-from sim.disk.crash.image import Image
+from sim.disk.crash.image import CREATION_NS, Image
 from sim.disk.crash.persistence import PersistenceModel, model_named
 from sim.disk.crash.survivor_set import SurvivorSet
-from sim.disk.disk import EPOCH_NS, TICK_NS, Disk
+from sim.disk.disk import TICK_NS, Disk
 from sim.errors import HarnessError, PowerOff, SimulatedCrash
 
 _OLD_PROCESS: Final = (
@@ -67,7 +67,7 @@ class CrashingDisk:
         self.most_operations = most_operations
         self.crashes: list[CrashPoint] = []
         self.last_crash = "no crash yet"
-        self._now_ns = count(EPOCH_NS, TICK_NS).__next__
+        self._now_ns = count(CREATION_NS, TICK_NS).__next__
         self.process = self._boot(image or Image.empty())
 
     @contextmanager

@@ -40,8 +40,8 @@ from sim.disk.crash.unsynced import Unsynced
 from sim.disk.os_error import os_error
 from sim.errors import HarnessError, PowerOff
 
-EPOCH_NS: Final = CREATION_NS
 TICK_NS: Final = 1_000
+"""The time that passes between two looks at the clock of a disk without a world."""
 
 DEAD: Final = "the process that made this call is dead"
 
@@ -70,7 +70,7 @@ class Disk:
     ) -> None:
         self.image = image if image is not None else Image.empty()
         self.model = model
-        self.now_ns = now_ns or count(EPOCH_NS, TICK_NS).__next__
+        self.now_ns = now_ns or count(CREATION_NS, TICK_NS).__next__
         self.cache = InodeTable(self.image.cached) if cache is None else cache
         self.journal = Journal(self.image)
         self._record: Callable[[Operation], None] = self.journal.operations.append

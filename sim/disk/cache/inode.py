@@ -43,7 +43,8 @@ class Inode:
     ``link_text`` is the text of a symbolic link, and empty for every other inode. ``links`` is
     the number of names; for a directory it is 2 and one more for each subdirectory, or 0 if it
     has no name. ``parent`` is the number of the directory that holds a directory (the root holds
-    itself), and 0 for every other inode.
+    itself), and 0 for every other inode; the calls test it where ``is_directory``, which is a call
+    in Python, would be too slow.
 
     ``content_key`` is equal for equal content or equal entries. None means that it has to be
     computed (``key.py``); once it is, a change updates it or sets it to None again.
@@ -94,7 +95,7 @@ class Inode:
 
     @property
     def is_file(self) -> bool:
-        return stat.S_ISREG(self.mode)
+        return self.mode & FORMAT == REGULAR
 
     @property
     def is_symlink(self) -> bool:

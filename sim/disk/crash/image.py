@@ -19,6 +19,7 @@ from sim.disk.crash.micro_operation import MicroOperation
 from sim.disk.crash.notes import Note
 
 CREATION_NS: Final = 1_700_000_000_000_000_000
+"""The time at which an empty file system was made."""
 
 
 class Image(NamedTuple):

@@ -119,14 +119,20 @@ class Notes:
             self._notes.clear()
             return
         rewritten = {each.number for each in applied if _is_rewriting(each)}
-        unsynced_losses = {each[1:4] for each in left if isinstance(each, UnlinkName)}
-        durable_losses = {each[1:4] for each in applied if isinstance(each, UnlinkName)}
+        unsynced_losses, durable_losses = _losses(left), _losses(applied)
         self._notes = [
             note
             for note in self._notes
             if (isinstance(note, FormerName) and note[1:] in unsynced_losses)
             or not (note[1:] in durable_losses or _ends(note, sync, rewritten, table))
         ]
+
+
+def _losses(micros: Sequence[MicroOperation]) -> set[tuple[int, int, str]]:
+    """Return the inodes that lose a name by removals, with directory and name."""
+    return {
+        (each.number, each.directory, each.name) for each in micros if isinstance(each, UnlinkName)
+    }
 
 
 def _ends(note: Note, sync: Sync, rewritten: set[int], table: InodeTable) -> bool:

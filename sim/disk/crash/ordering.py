@@ -47,7 +47,7 @@ from sim.disk.crash.persistence import (
 Unit = tuple[int, int]
 """A file and a unit of the model in it."""
 
-_Other = (
+_NotContent = (
     CreateInode
     | SetSize
     | FreeBlocks
@@ -112,15 +112,15 @@ class Ordering:
             self._append(micro, self._before_content(micro, units), 0)
             self._remember_content(micro, index, units)
         else:
-            direct = self._direct(micro, is_directory)
-            self._append(micro, direct, self._metadata if self._in_order(micro) else 0)
+            order = self._metadata if self._in_order(micro) else 0
+            self._append(micro, self._before(micro, is_directory), order)
             self._remember(micro, index, is_directory)
 
-    def _append(self, micro: MicroOperation, direct: Iterable[int], order: int) -> None:
-        """Add a piece whose predecessors are ``direct`` and the set ``order``, with theirs."""
+    def _append(self, micro: MicroOperation, needed: Iterable[int], order: int) -> None:
+        """Add a piece that needs the pieces ``needed``, and must come after the set ``order``."""
         all_needs, all_order = self.needs, self.order
         needs = 0
-        for before in direct:
+        for before in needed:
             itself = 1 << before
             needs |= all_needs[before] | itself
             order |= all_order[before] | itself
@@ -131,7 +131,7 @@ class Ordering:
         all_needs.append(needs)
         all_order.append(order)
 
-    def _in_order(self, micro: _Other) -> bool:
+    def _in_order(self, micro: _NotContent) -> bool:
         """Return whether this piece follows all earlier metadata."""
         if isinstance(micro, SetSize) and not micro.ordered:
             return False
@@ -187,7 +187,7 @@ class Ordering:
 
     # -- needs -----------------------------------------------------------------------
 
-    def _direct(self, micro: _Other, is_directory: bool) -> Iterable[int]:
+    def _before(self, micro: _NotContent, is_directory: bool) -> Iterable[int]:
         number = micro.number
         for inode in (number, *directories_of(micro)):
             if inode in self._creations:
@@ -301,7 +301,7 @@ class Ordering:
             self._fresh.update((number, block) for block in blocks)
         self._data.setdefault(number, []).append(index)
 
-    def _remember(self, micro: _Other, index: int, is_directory: bool) -> None:
+    def _remember(self, micro: _NotContent, index: int, is_directory: bool) -> None:
         number = micro.number
         closed = self.order[index] | 1 << index
         match micro:

@@ -45,10 +45,10 @@ class Unsynced:
     """Unsynced micro-operations in program order, over a platter.
 
     It reads a journal operation by operation (``advance``): each operation adds its pieces,
-    each sync moves the pieces that it covers to the platter. ``platter`` and ``unsynced`` start
-    it; an image has them from the lifetime before. ``allows_more`` is whether the last
-    operation allows states that were impossible before it: a failed barrier drops data that
-    later data depended on, and a barrier may split a rename through a passing name.
+    each sync moves the pieces that it covers to the platter, which is ``table``. ``platter`` and
+    ``unsynced`` start it; an image has them from the lifetime before. ``allows_more`` is whether
+    the last operation allows states that were impossible before it: a failed barrier drops data
+    that later data depended on, and a barrier may split a rename through a passing name.
     """
 
     def __init__(
@@ -206,6 +206,7 @@ class Unsynced:
 
     def _sync(self, sync: Sync) -> None:
         if not self._ordering.micros:
+            # Most barriers cover nothing but the last writes to their file, and these as a whole.
             waiting = self._uncut
             content = [uncut(each, number) for each, number in waiting if _is_content(each, sync)]
             if len(content) == len(waiting):
@@ -225,25 +226,25 @@ class Unsynced:
 
     def _apply(
         self,
-        pieces: Sequence[MicroOperation],
+        applied: Sequence[MicroOperation],
         notes: list[Note],
         sync: Sync,
         left: Sequence[MicroOperation] = (),
     ) -> None:
-        """Put the pieces that a barrier covers on the platter; renew the notes.
+        """Put the pieces that a barrier covers on the platter, and renew the notes.
 
-        ``left`` are those that it does not cover.
+        ``notes`` are new ones, ``left`` the pieces that it does not cover.
         """
         tails: dict[int, OldTail] = {}
         keeps_tails = sync.inode and self.model.coverage is Coverage.NEEDS
         # The zeros of a truncation that brings back a tail are no truncation to a smaller size.
-        extending = {each.operation for each in pieces if isinstance(each, SetSize) and each.tail}
-        for micro in pieces:
+        extending = {each.operation for each in applied if isinstance(each, SetSize) and each.tail}
+        for micro in applied:
             if keeps_tails and micro.operation not in extending:
                 self._note_tail(micro, tails)
             self._make_durable(micro)
         if len(self._notes):
-            self._notes.drop_ended(sync, pieces, left, self.table)
+            self._notes.drop_ended(sync, applied, left, self.table)
         for note in (*notes, *(tail for tail in tails.values() if tail.data)):
             self._notes.add(note)
 
@@ -286,13 +287,14 @@ class Unsynced:
             inode.blocks, inode.size, inode.content_key = left.blocks, left.size, None
 
     def _keep(self, kept: list[MicroOperation]) -> None:
+        """Make these the unsynced pieces, and order them anew."""
         self._ordering = Ordering(self.model)
         for micro in kept:
             if not (isinstance(micro, ForgetName) and self._is_gone(micro)):
                 self._add(micro)
 
     def _is_gone(self, forget: ForgetName) -> bool:
-        """Return whether the name means this file no more."""
+        """Return whether the durable name of the file is gone from the platter."""
         holder = self.table.get(forget.directory)
         return holder is None or holder.entries.get(forget.name) != forget.number
 
@@ -303,7 +305,10 @@ class Unsynced:
         return copy
 
     def carried_over(self, operations: int) -> tuple[MicroOperation | Note, ...]:
-        """Return pieces and notes with the numbers of the next lifetime, ``operations`` less."""
+        """Return the pieces and notes, with operations numbered as the next lifetime does it.
+
+        This one has had ``operations``, so its last one gets the number 0.
+        """
         return tuple(
             each._replace(operation=each.operation - operations)
             for each in (*self.micros, *self._notes)
@@ -337,6 +342,7 @@ def _is_content(operation: Operation, sync: Sync) -> TypeGuard[_ContentChange]:
         return False
     if not sync.end:
         return True
+    # Another change, or a write that leaves a gap, may have pieces in other pages.
     if not isinstance(operation, Write) or operation.offset != operation.size_before:
         return False
     return sync.start <= operation.offset and operation.offset + len(operation.data) <= sync.end

@@ -24,6 +24,7 @@ from sim.disk.crash.micro_operation import (
     stored_until,
 )
 from sim.disk.crash.ordering import Ordering
+from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.survivor_set import can_be_stale, members
 from sim.errors import NeedsWholeImage
 
@@ -46,21 +47,19 @@ class Layer:
     __slots__ = (
         "arrivals", "attributes", "cells", "contents", "creations", "durable", "ends",
         "followers", "lengths", "micros", "names", "neighbours", "order", "sizes", "stale",
-        "tears",
     )  # fmt: skip
 
     def __init__(self, durable: Sequence[MicroOperation], ordering: Ordering) -> None:
         if ordering.model.torn_units and ordering.order != ordering.needs:
             raise NeedsWholeImage("torn pieces of a model that keeps more in order than it needs")
         self.durable = len(durable)
-        self.tears = ordering.model.torn_units
         self.micros: list[MicroOperation] = [*durable, *ordering.micros]
         on_platter = (1 << self.durable) - 1
         self.order = [(1 << index) - 1 for index in range(self.durable)]
         self.order += [on_platter | before << self.durable for before in ordering.order]
         self.followers = _followers(self.order)
         self.lengths = [1] * self.durable
-        self.lengths += [_length(micro, self.tears) for micro in ordering.micros]
+        self.lengths += [_length(micro, ordering.model) for micro in ordering.micros]
         self.stale = {
             self.durable + index: self._needed_by_stale(ordering, index)
             for index in range(len(ordering.micros))
@@ -122,8 +121,8 @@ class Layer:
             self.arrivals.setdefault(micro.number, []).append(index)
 
 
-def _length(micro: MicroOperation, tears: bool) -> int:
-    return len(micro.data) if tears and isinstance(micro, WriteBlock) else 1
+def _length(micro: MicroOperation, model: PersistenceModel) -> int:
+    return len(micro.data) if model.torn_units and isinstance(micro, WriteBlock) else 1
 
 
 def _followers(order: Sequence[int]) -> list[int]:
