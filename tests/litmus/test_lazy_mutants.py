@@ -23,7 +23,7 @@ from powercut.explorer.lazy.walk import Walk
 from powercut.fuzz.source_patch import SourcePatch
 from sim.disk.cache.lazy_inode import LazyEntries, LazyInode
 from sim.disk.crash.persistence import MODELS
-from sim.disk.crash.undecided import box, content, cuts, factor, names, unsynced_above
+from sim.disk.crash.undecided import after_crash, box, content, factor, names, unsynced_above
 from sim.disk.crash.undecided.factor import Factor
 from sim.disk.crash.undecided.layer import Layer
 from sim.disk.crash.undecided.progress import UNLIMITED, Progress
@@ -130,8 +130,10 @@ MUTANTS = (
            example=MOVED),
     Mutant("an inode is met once", box._met, "if number in box.numbers:", "if False:",
            example=LINKED),
-    Mutant("a crash is new if a new piece survives", cuts._new_states, "yield arrives", "pass"),
-    Mutant("a crash is new if a new piece is stale", cuts._new_states, "yield stale", "pass"),
+    Mutant("a crash is new if a new piece survives", after_crash._new_states,
+           "yield arrives", "pass"),
+    Mutant("a crash is new if a new piece is stale", after_crash._new_states,
+           "yield stale", "pass"),
     Mutant("a failed barrier allows more", crash_sites,
            "if unsynced.allows_more or entries != reached:", "if entries != reached:",
            example=DROPPED),
@@ -146,12 +148,12 @@ MUTANTS = (
     Mutant("a reboot drops what lies beyond the end", content._booted,
            "most = stack.layers[level].ends.get(number, 0) if level >= 0 else 0", "most = 0",
            nested=1, example=EXTENDED),
-    Mutant("operations name the inodes of each box", cuts._renumbered,
+    Mutant("operations name the inodes of each box", after_crash._renumbered,
            "replaced=real(operation.replaced),", "replaced=operation.replaced,",
            nested=1, example=REPLACED),
-    Mutant("a kill keeps the page cache", cuts.after_kill,
+    Mutant("a kill keeps the page cache", after_crash.after_kill,
            "changes += _page_changes(operations)", "pass", nested=1),
-    Mutant("a kill carries unsynced pieces over", cuts.after_kill,
+    Mutant("a kill carries unsynced pieces over", after_crash.after_kill,
            "carried=unsynced.carried_over(len(operations)),", "carried=(),",
            nested=2, example=APPENDED),
     Mutant("a step with another answer becomes a branch", Node.descend,
@@ -167,7 +169,7 @@ MUTANTS = (
     Mutant("a recovery is crashed at all of its operations", Walk._crash,
            "done = [operation for step in steps for operation in step.operations]",
            "done = []", nested=1, example=WRITTEN_TWICE),
-    Mutant("a kill keeps the durable pieces", cuts.after_kill,
+    Mutant("a kill keeps the durable pieces", after_crash.after_kill,
            "durable=tuple(lifetime.durable),", "durable=(),", nested=2, example=SYNCED),
     Mutant("a name returns to the inode that had it", names._entry_after,
            "if not isinstance(micro, ForgetName) and micro.returns_to:", "if False:",

@@ -13,8 +13,8 @@ from powercut.explorer.partial_write import PartialWrite
 from sim.disk.cache.operation import FailedSync, Operation, Write
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.persistence import PersistenceModel
+from sim.disk.crash.undecided.after_crash import after_power_cut
 from sim.disk.crash.undecided.box import Box, KilledCache
-from sim.disk.crash.undecided.cuts import after_power_cut
 from sim.disk.crash.undecided.layer import Layer
 from sim.disk.crash.unsynced import Unsynced
 

@@ -9,8 +9,8 @@ from faults.crash_point import CrashKind, CrashPoint, Phase
 from powercut.explorer.lazy.budget import Budget
 from sim.disk.cache.operation import Create, Operation, Write
 from sim.disk.crash.persistence import PersistenceModel
+from sim.disk.crash.undecided.after_crash import after_kill, after_power_cut, renumbered
 from sim.disk.crash.undecided.box import Box
-from sim.disk.crash.undecided.cuts import after_kill, after_power_cut, renumbered
 from sim.disk.crash.undecided.layer import Layer
 from sim.disk.crash.undecided.question import FIRST_NEW
 from sim.disk.crash.undecided.unsynced_above import recoveries

@@ -171,8 +171,8 @@ def _asked_for(ordering: Ordering, sync: Sync, passing: set[int]) -> int:
             case CreateInode() | WriteBlock() | ZeroTail() | FreeBlocks():
                 guaranteed = own and is_in_pages_of(sync, micro)
             case SetSize(grows=grows):
-                asked_for = is_in_pages_of(sync, micro) or _has_its_data(ordering, index, wanted)
-                guaranteed = (own and asked_for) or (everything and not grows)
+                in_pages = is_in_pages_of(sync, micro) or _has_its_data(ordering, index, wanted)
+                guaranteed = (own and in_pages) or (everything and not grows)
             case ChangeAttributes():
                 guaranteed = everything or (own and not sync.data_only)
             case LinkName() | MoveName():
@@ -185,8 +185,9 @@ def _asked_for(ordering: Ordering, sync: Sync, passing: set[int]) -> int:
                 guaranteed = own and _syncs_name(ordering, micro, sync)
             case UnlinkName():
                 guaranteed = everything or _is_removal_of(micro, sync.inode, ordering)
-                leaves = micro.moved_to or index in passing
-                if own and leaves and _syncs_name(ordering, micro, sync):
+                # The removal by an unlink belongs to the directory only.
+                belongs_to_file = own and (micro.moved_to or index in passing)
+                if belongs_to_file and _syncs_name(ordering, micro, sync):
                     guaranteed = True
             case _:
                 assert_never(micro)

@@ -138,7 +138,7 @@ def _left_over(
     """
     if not losses_left and durable == (1 << len(ordering.micros)) - 1:
         return [], []
-    cuts: dict[int, int] = {}
+    cut_from: dict[int, int] = {}
     names: dict[Name, int] = {}
     left: list[MicroOperation] = []
     former: list[FormerName] = []
@@ -148,11 +148,11 @@ def _left_over(
         if durable >> index & 1:
             if isinstance(micro, SetSize) and not micro.grows:
                 cut = sys.maxsize if micro.cut is None else micro.cut
-                cuts[micro.number] = min(cut, cuts.get(micro.number, cut))
+                cut_from[micro.number] = min(cut, cut_from.get(micro.number, cut))
             if isinstance(micro, Arrival) and index not in passing:
                 names.setdefault(given_name(micro), micro.number)
-        elif micro.number in cuts and isinstance(micro, SetSize | WriteBlock):
-            parts = _without_cut(micro, cuts[micro.number])
+        elif micro.number in cut_from and isinstance(micro, SetSize | WriteBlock):
+            parts = _without_cut(micro, cut_from[micro.number])
         elif isinstance(micro, Arrival):
             parts = _without_taken_name(micro, names)
         else:

@@ -1,4 +1,4 @@
-"""Boxes of a crash: all survivor sets of the pieces of one lifetime, as one box or a few."""
+"""The boxes after one more crash: all survivor sets of the pieces of the lifetime before it."""
 
 from __future__ import annotations
 
