@@ -15,6 +15,7 @@ from sim.disk.calls.descriptor import FIRST_DESCRIPTOR
 from sim.disk.calls.interpreter import SENDFILE_CHECKS_COUNT
 from sim.disk.calls.process import Process
 from sim.disk.os_error import os_error
+from sim.errors import HarnessError
 
 
 def one_descriptor_call(name: str, real: Real) -> Routed:
@@ -44,8 +45,12 @@ def descriptor_call(name: str, real: Real) -> Routed:
             return real(fd, *arguments, **options)
         if fd >= FIRST_DESCRIPTOR if type(fd) is int else is_of_disk(fd):
             if lifetime.is_plain and not options:
-                with lifetime.lock:
-                    return method(lifetime.process, fd, *arguments)
+                try:
+                    with lifetime.lock:
+                        return method(lifetime.process, fd, *arguments)
+                except HarnessError as mistake:
+                    lifetime.refuse(mistake)
+                    raise
             return lifetime.call(method, fd, *arguments, **options)
         return real(fd, *arguments, **options)
 

@@ -253,10 +253,25 @@ def test_readinto_fills_a_buffer_from_the_offset(process: Process) -> None:
     os.close(descriptor)
 
 
-def test_a_refusal_that_the_program_swallows_is_raised_at_the_end() -> None:
-    block = interposed(Process(Disk()))
-    with pytest.raises(UnsupportedOperation, match="mknod"), block, suppress(Exception):
-        os.mknod("f")
+@pytest.mark.parametrize(
+    ("call", "refusal"),
+    [
+        (lambda _descriptor: os.mknod("g"), "mknod"),
+        (lambda _descriptor: os.open("g", os.O_CREAT | os.O_DIRECT), "open: O_DIRECT"),
+        (lambda descriptor: os.preadv(descriptor, [bytearray(1)], 0, 8), "preadv: flags=0x8"),
+        (lambda descriptor: os.pwritev(descriptor, [b"x"], 0, 2), "pwritev: flags=0x2"),
+    ],
+    ids=["mknod", "open", "preadv", "pwritev"],
+)
+def test_a_refusal_that_the_program_swallows_is_raised_at_the_end(
+    call: Callable[[int], object], refusal: str
+) -> None:
+    process = Process(Disk())
+    with interposed(process):
+        descriptor = os.open("f", os.O_CREAT | os.O_RDWR)
+    block = interposed(process)
+    with pytest.raises(UnsupportedOperation, match=refusal), block, suppress(Exception):
+        call(descriptor)
 
 
 def test_extended_attributes_do_not_exist(process: Process) -> None:
