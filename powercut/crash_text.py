@@ -5,7 +5,7 @@ Neighbouring ranges of one file are one line, and so is a file whose creation is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
@@ -78,18 +78,26 @@ def names_on(disk: Disk) -> Names:
 
 def names_at(journal: Journal, number: int) -> Names:
     """Return the paths that inodes had after operation ``number``, or last before it."""
+    return next(names_along(journal, {number}))
+
+
+def names_along(journal: Journal, numbers: Collection[int]) -> Iterator[Names]:
+    """Yield the names as ``names_at`` returns them, after each of ``numbers``, ascending."""
     table = InodeTable(journal.image.cached)
     names = {inode.number: path for path, inode in journal.image.tree()}
-    for operation in journal[:number]:
-        if isinstance(operation, Create) and not operation.name:
-            names[operation.inode] = f"an unnamed file in {operation.path}"
-        elif isinstance(operation, Create | Link | Unlink):
-            names[operation.inode] = operation.path
-        elif isinstance(operation, Rename):
-            names[operation.inode] = operation.to_path
-        operation.apply(table)
-    cached = Image.of_platter(table.rebase(), journal.image.next_inode)
-    return names | {inode.number: path for path, inode in cached.tree()}
+    done = 0
+    for number in sorted(numbers):
+        for operation in journal[done:number]:
+            if isinstance(operation, Create) and not operation.name:
+                names[operation.inode] = f"an unnamed file in {operation.path}"
+            elif isinstance(operation, Create | Link | Unlink):
+                names[operation.inode] = operation.path
+            elif isinstance(operation, Rename):
+                names[operation.inode] = operation.to_path
+            operation.apply(table)
+        done = number
+        cached = Image.of_platter(table.rebase(), journal.image.next_inode)
+        yield names | {inode.number: path for path, inode in cached.tree()}
 
 
 def losses(

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from oracles.history import History
-from powercut.crash_text import names_at
+from powercut.crash_text import Names, names_along, names_at
 from powercut.explorer.crash_state import done_at, lost_pieces, unsynced_along
 from powercut.explorer.event import Event, Site, events_of
 from powercut.explorer.recorded_workload import RecordedWorkload
@@ -59,12 +59,14 @@ class Gap(NamedTuple):
     """A place in a workload where a barrier is missing.
 
     ``path`` is the file or directory to be synced, as it is called there. The barrier belongs
-    between ``first`` and ``last``.
+    between ``first`` and ``last``. ``others`` are the further paths for which it is due, at the
+    same lines of the program or on like paths.
     """
 
     path: str
     first: Event
     last: Event
+    others: tuple[str, ...] = ()
 
 
 class Insertion(NamedTuple):
@@ -108,8 +110,22 @@ def gap_of(
         (first, last) for last, due in _due(workload, barrier) for first in reversed([*due.items()])
     ]
     (inode, first), last = next((gap for gap in gaps if gap[0][1].number in lost), gaps[0])
-    names = names_at(workload.journal, _position(workload, last))
-    return Gap(names.get(inode, f"inode {inode}"), first, last)
+    path = _path(inode, names_at(workload.journal, _position(workload, last)))
+    others = tuple(each for each in _due_paths(workload, barrier) if each != path)
+    return Gap(path, first, last, others)
+
+
+def _due_paths(workload: RecordedWorkload, barrier: MissingBarrier) -> dict[str, None]:
+    """Return the paths for which the barrier is due, each once, in the order of the workload."""
+    inodes: dict[int, list[int]] = {}
+    for last, due in _due(workload, barrier):
+        inodes.setdefault(_position(workload, last), []).extend(due)
+    along = zip(names_along(workload.journal, inodes), inodes.values(), strict=True)
+    return dict.fromkeys(_path(inode, names) for names, those in along for inode in those)
+
+
+def _path(inode: int, names: Names) -> str:
+    return names.get(inode, f"inode {inode}")
 
 
 def is_due_for_loss(

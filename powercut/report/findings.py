@@ -32,6 +32,9 @@ NOT_SEARCHED: Final = "a missing fsync was not searched for: the time is over"
 MOST_MOMENTS: Final = 32
 """Moments of a workload at which a check that has never failed is tried on an empty disk."""
 
+MOST_PATHS: Final = 3
+"""Further files of a missing barrier that are named; the others are counted."""
+
 MOST_FINDINGS: Final = 5
 """Findings that are printed in full; of the others a line is enough."""
 
@@ -127,8 +130,8 @@ def cause_text(cause: Cause) -> str:
     if cause.recovery is not None:
         return f"in the recovery, {', and '.join(map(cause_text, cause.recovery.causes))}"
     match cause.gap:
-        case Gap(path, first, last):
-            return f"no fsync of {path} {between(first, last)}"
+        case Gap(path, first, last, others):
+            return f"no fsync of {path} {between(first, last)}{_nor_of(others)}"
         case NoGap.NOT_SEARCHED:
             return NOT_SEARCHED
         case NoGap.NOT_ATOMIC if not cause.failure.needs_power_cut:
@@ -147,6 +150,15 @@ def cause_text(cause: Cause) -> str:
             return "none found: neither one more fsync nor two prevent this crash"
         case _:
             assert_never(cause.gap)
+
+
+def _nor_of(paths: Sequence[str]) -> str:
+    """Return the further paths that the same barrier concerns, as the end of a sentence."""
+    if not paths:
+        return ""
+    more = len(paths) - MOST_PATHS
+    named = [*paths[:MOST_PATHS], f"{more} more"] if more > 0 else paths
+    return f", nor of {listed(named)}"
 
 
 def repair_lines(diagnosis: Diagnosis) -> Iterator[str]:

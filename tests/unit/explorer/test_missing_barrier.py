@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 from oracles.history import History, Known
 from oracles.violation import LostAck
 from powercut.explorer.diagnosis import diagnose
@@ -11,6 +13,7 @@ from powercut.explorer.event import events_of
 from powercut.explorer.explore import judged
 from powercut.explorer.missing_barrier import Gap, MissingBarrier, Synced, candidates, insert
 from powercut.explorer.recorded_workload import record
+from powercut.report.findings import cause_text
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import BTRFS, EXT4
@@ -87,3 +90,36 @@ def test_a_candidate_is_due_before_an_event_of_the_program() -> None:
     again = found.checker.explore(changed, EXT4)
     last = {barrier.before.kind for barrier in candidates(changed, EXT4, again.failures[0])}
     assert last == {"create", "write", "ack"}
+
+
+@pytest.mark.parametrize(
+    ("names", "ending"),
+    [
+        ("a", ""),
+        ("aa", ""),
+        ("abc", ", nor of /b.tmp and /c.tmp"),
+        ("abcde", ", nor of /b.tmp, /c.tmp, /d.tmp and 1 more"),
+    ],
+)
+def test_a_gap_names_all_files_of_its_barrier(names: str, ending: str) -> None:
+    """One line of the program lacks the fsync of each file; a path that returns is named once."""
+
+    def replace(process: Process, ack: History) -> None:
+        for name in names:
+            file = process.open(f"/{name}.tmp", os.O_CREAT | os.O_WRONLY)
+            process.write(file, b"new")
+            process.rename(f"/{name}.tmp", f"/{name}")
+            process.sync()
+        ack("new")
+
+    def are_new(process: Process, _known: Known) -> None:
+        for name in process.listdir("/"):
+            with process.open_file(f"/{name}", "rb") as file:
+                assert name.endswith(".tmp") or file.read() == b"new"
+
+    recorded = record(replace, EXT4, Image.empty())
+    (cause,) = diagnose(judged(recorded, are_new, [EXT4])).causes
+    assert isinstance(cause.gap, Gap)
+    assert cause.gap.others == tuple(f"/{name}.tmp" for name in sorted({*names} - {"a"}))
+    write, rename = cause.gap.first, cause.gap.last
+    assert cause_text(cause) == f"no fsync of /a.tmp between {write} and {rename}{ending}"
