@@ -1,26 +1,55 @@
-"""The interruption of a command that reports what it has found until then."""
+"""Interruptions of a command: a signal, and those that follow it within a second.
+
+GNU ``timeout`` sends its signal to the process, and then to the group of the process.
+"""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 from types import FrameType
+from typing import Any, Final, TypeAlias
 
 import click
+
+Handler: TypeAlias = Callable[[int, FrameType | None], Any]
+Clock: TypeAlias = Callable[[], float]
+
+ONE_INTERRUPTION_S: Final = 1.0
+
+
+def once(handler: Handler, last: float = -inf, clock: Clock = time.monotonic) -> Handler:
+    """Return a handler that calls ``handler`` once for all signals of an interruption.
+
+    ``last`` is the time in seconds at which one has begun already. ``clock`` is a default
+    value because the sandbox of a target replaces the clocks in all modules.
+    """
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal last
+        now = clock()
+        if now - last >= ONE_INTERRUPTION_S:
+            last = now
+            handler(number, frame)
+
+    return handle
 
 
 class Interruption:
     """The first SIGINT, SIGTERM or SIGHUP during the work; ``happened`` is whether one came."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = time.monotonic) -> None:
         self.happened = False
+        self._clock = clock
 
     @contextmanager
     def awaited(self) -> Iterator[None]:
-        """Let the first of these signals raise nothing: the work of the context ends by itself.
+        """Let the first interruption raise nothing: the work of the context ends by itself.
 
-        The second one interrupts at once.
+        The second one interrupts at once, also after the work, until the command has ended.
         """
         before = {
             number: handler
@@ -32,9 +61,17 @@ class Interruption:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-        def stop(_number: int, _frame: FrameType | None) -> None:
+        def interrupt(number: int, frame: FrameType | None) -> None:
             restore()
+            before[signal.Signals(number)](number, frame)
+
+        def stop(_number: int, _frame: FrameType | None) -> None:
+            if self.happened:  # this handler was itself interrupted
+                return
             self.happened = True
+            second = once(interrupt, self._clock(), self._clock)
+            for number in before:
+                signal.signal(number, second)
             click.echo("interrupted: these are the results so far", err=True)
 
         for number in before:
@@ -42,4 +79,7 @@ class Interruption:
         try:
             yield
         finally:
-            restore()
+            if self.happened:
+                click.get_current_context().call_on_close(restore)
+            else:
+                restore()

@@ -19,6 +19,7 @@ from typing import Any
 import click
 
 from powercut.cli.exit_code import ExitCode
+from powercut.cli.interruption import once
 from powercut.guarded_output import OutputLost, guard_output
 
 _ABOUT = {
@@ -127,9 +128,7 @@ def cli() -> None:
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    """End as after Ctrl-C, and ignore further requests: a process group may get several."""
-    for number in _ENDS:
-        signal.signal(number, signal.SIG_IGN)
+    """End as after Ctrl-C."""
     raise KeyboardInterrupt
 
 
@@ -156,9 +155,10 @@ def main() -> None:
     _open_standard_streams()
     sys.unraisablehook = _repeat_interrupt
     guard_output()
-    for number in _ENDS:
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _interrupt)
+    interrupt = once(_interrupt)
+    for number in (signal.SIGINT, *_ENDS):
+        if signal.getsignal(number) in {signal.SIG_DFL, signal.default_int_handler}:
+            signal.signal(number, interrupt)
     try:
         try:
             cli(prog_name="powercut")

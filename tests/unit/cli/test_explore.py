@@ -68,7 +68,7 @@ def is_first():
     return True
 
 def check(disk, known, signals=1):
-    # Two processes may come here at the same time, and a second signal would end the report.
+    # Two processes may come here at the same time.
     if len(known.acknowledged) == 5 and is_first():
         for _ in range(signals):
             for process in {os.getpid(), int(os.environ["COMMAND"])}:
@@ -76,7 +76,7 @@ def check(disk, known, signals=1):
     if len(disk.listdir("/")) < len(known.acknowledged):
         raise LostAck("a file is lost")
 
-def check_twice(disk, known):
+def twice(disk, known):
     check(disk, known, signals=2)
 """
 
@@ -358,16 +358,17 @@ def test_a_check_with_state_is_a_usage_mistake() -> None:
     )
 
 
-@pytest.mark.parametrize("processes", ["1", "2"])
+@pytest.mark.parametrize(("check", "processes"), [("check", "1"), ("check", "2"), ("twice", "1")])
 def test_an_interrupted_exploration_reports_what_it_has_found(
-    tmp_path: Path, failures: Path, monkeypatch: pytest.MonkeyPatch, processes: str
+    tmp_path: Path, failures: Path, monkeypatch: pytest.MonkeyPatch, check: str, processes: str
 ) -> None:
-    (tmp_path / f"interrupted_in_{processes}.py").write_text(INTERRUPTED, "utf-8")
+    name = f"interrupted_{check}_in_{processes}"
+    (tmp_path / f"{name}.py").write_text(INTERRUPTED, "utf-8")
     monkeypatch.setenv("COMMAND", str(os.getpid()))
-    name = f"interrupted_in_{processes}"
     result = powercut(
-        "explore", f"{name}:save", "--check", f"{name}:check", "-n", processes, "--engine", "brute"
-    )
+        "explore", f"{name}:save", "--check", f"{name}:{check}", "-n", processes,
+        "--engine", "brute",
+    )  # fmt: skip
     assert result.exit_code == ExitCode.INTERRUPTED, result.output
     assert result.stderr == "interrupted: these are the results so far\n"
     assert "FAILED  LostAck" in result.stdout
@@ -378,9 +379,10 @@ def test_a_second_interrupt_ends_an_exploration_at_once(
     tmp_path: Path, failures: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "interrupted_twice.py").write_text(INTERRUPTED, "utf-8")
+    monkeypatch.setattr("powercut.cli.interruption.ONE_INTERRUPTION_S", 0)
     monkeypatch.setenv("COMMAND", str(os.getpid()))
     name = "interrupted_twice"
-    result = powercut("explore", f"{name}:save", "--check", f"{name}:check_twice", "-n", "1")
+    result = powercut("explore", f"{name}:save", "--check", f"{name}:twice", "-n", "1")
     assert result.exit_code == ExitCode.INTERRUPTED
     assert result.stderr.splitlines()[-1] == "interrupted"
     assert not failures.exists()
