@@ -7,8 +7,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -18,7 +18,6 @@ from powercut.fuse.mount import attach, detach, enter_mount_namespace, mount
 from powercut.fuse.orphans import adopt_orphans, end_orphans
 from sim.disk.crash.image import Image
 
-_MEMORY: Final = "/dev/shm"
 _MOST_OUTPUT: Final = 4096
 
 
@@ -163,18 +162,3 @@ def acknowledged_in(folder: str, acknowledged: Sequence[str]) -> dict[str, str]:
     path = f"{folder}/{os.getpid()}.acks"
     Path(path).write_bytes(os.fsencode("".join(f"{line}\n" for line in acknowledged)))
     return {"POWERCUT_ACKS": path}
-
-
-def memory_folder() -> str:
-    """Return the directory for temporary files that is in memory, if there is one."""
-    return _MEMORY if os.access(_MEMORY, os.W_OK) else tempfile.gettempdir()
-
-
-@contextmanager
-def checks_folder() -> Iterator[str]:
-    """A new directory in memory for the files of checks, until the context ends."""
-    path = tempfile.mkdtemp(prefix=f"powercut-checks-{os.getpid()}-", dir=memory_folder())
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)

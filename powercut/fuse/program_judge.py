@@ -25,7 +25,7 @@ from powercut.explorer.recovery import at_its_start
 from powercut.explorer.repair import OutOfTime
 from powercut.explorer.ticker import Stopped
 from powercut.explorer.verdicts import Exploration, Failure, InterruptedRecovery
-from powercut.fuse.command_check import checks_folder
+from powercut.fuse.checks_folder import checks_folder
 from powercut.fuse.crash_search import (
     MOST_SECTORS,
     Found,

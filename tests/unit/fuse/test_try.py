@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from powercut.fuse.command_check import memory_folder
+from powercut.fuse.checks_folder import memory_folder
 from tests.meta.source_tree import ROOT
 from tests.unit.fuse.recorded import needs_mounts, powercut_in
 
