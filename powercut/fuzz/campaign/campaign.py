@@ -30,6 +30,7 @@ from powercut.fuzz.target_mistake import DEPENDS_ON_MORE, TargetMistake
 from powercut.fuzz.target_run import TargetRun
 from powercut.place import raised_at, running_at
 from sim.disk.crash.persistence import PersistenceModel
+from sim.loop.sandbox import SANDBOX
 
 GROWTH_SECONDS: Final = 60
 """The time for adding runs to a corpus, after the deadline of the campaign."""
@@ -175,7 +176,8 @@ def scores(plan: Plan, processes: int, has_failed: Callable[[], bool]) -> Iterat
         for batch in batches(plan, has_failed):
             settle()
             try:
-                score = run_batch(batch)
+                with SANDBOX.interruptible():
+                    score = run_batch(batch)
             except KeyboardInterrupt as interrupt:
                 note = note_of_long_run(raised_at(interrupt.__traceback__))
                 if note:

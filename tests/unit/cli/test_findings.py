@@ -197,6 +197,19 @@ def test_an_interrupt_inside_of_a_simulated_world_is_an_interrupt(
     assert json_of(result)["failures"]
 
 
+def test_an_interrupt_while_a_step_enters_the_simulated_world_is_an_interrupt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(*_: object) -> None:
+        SANDBOX.__enter__()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TargetRun, "perform", interrupted)
+    result = powercut(*FAILING)
+    assert result.exit_code == ExitCode.INTERRUPTED, result.output
+    assert result.stdout.splitlines()[-1].startswith("interrupted: these are the results so far")
+
+
 @pytest.mark.parametrize(
     ("target", "program", "code", "last"),
     [
