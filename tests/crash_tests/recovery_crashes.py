@@ -43,7 +43,7 @@ from tests.crash_tests.damaged_root import DAMAGED, EXECUTION, SESSION, damaged_
 
 PASS_NAMES: Final = tuple(recover.__name__ for recover in PASSES)
 MOST_STATES: Final = 12
-NESTED_EVERY: Final = 24
+NESTED_EVERY: Final = 48
 """Operations per recovery that is crashed again, at every operation of its own."""
 
 RECORDING: Final = ("wal/", "records/", "snapshots/", "checkpoint")

@@ -10,7 +10,7 @@ from crash_tests.workloads.runtime import runtime, runtime_pending, runtime_reco
 from crash_tests.workloads.workload import Workload
 from oracles.history import History, Known
 from oracles.recording.turn_records import check_turn_records
-from powercut.explorer.explore import explore
+from powercut.explorer.explore import explore, explore_models
 from powercut.explorer.limits import Engine, Limits
 from powercut.fuzz.memory import settled
 from sim.disk.cache.operation import Operation, Sync, SyncFailure
@@ -68,11 +68,15 @@ def test_one_turn_is_recorded() -> None:
 
 
 @workloads
-@pytest.mark.parametrize("model", MODELS)
-def test_the_runtime_is_safe_under_every_persistence_model(workload: Workload, model: str) -> None:
-    found = explore(workload.run, workload.check, model, SMALL)
-    assert found.safe, found.failures[0].violation
-    assert found.states > 100
+def test_the_runtime_is_safe_under_every_persistence_model(
+    workload: Workload, subtests: pytest.Subtests
+) -> None:
+    explorations = explore_models(workload.run, workload.check, SMALL)
+    assert [*explorations] == [*MODELS]
+    for model, found in explorations.items():
+        with subtests.test(model):
+            assert found.safe, found.failures[0].violation
+            assert found.states > 100
 
 
 @pytest.mark.parametrize("workload", [runtime, runtime_recorded], ids=["team", "recorded"])
