@@ -25,10 +25,13 @@ UNTRACED := $(addprefix tests/,litmus/test_observed_on_linux.py litmus/test_reco
 	unit/recording/test_every_flip.py unit/system/test_idle_runtime.py)
 # These run in a copy of the tree without the runtime: tests/meta/test_engine_alone.py.
 ALONE := tests/snapshots/ $(addprefix tests/unit/,cli/ fuzz/ world/)
+# These fork for each check of a crash image. A fork copies the page tables of the process, so they
+# have processes of their own, which have collected few tests.
+FORKING := $(addprefix tests/,controls/ unit/explorer/ unit/fuse/ unit/interpose/)
 # All other tests, so that the gate runs each test once. The longest are first: no core waits for
 # one of them at the end.
 OTHERS := tests/meta/ $(UNTRACED) tests/unit/cli/test_calibrate.py \
-	$(filter-out %/__pycache__/ tests/meta/ $(COVERING) $(ALONE) tests/unit/, \
+	$(filter-out %/__pycache__/ tests/meta/ $(COVERING) $(ALONE) $(FORKING) tests/unit/, \
 	$(wildcard tests/*/ tests/unit/*/))
 PACKAGES := sim faults oracles system powercut crash_tests benchmarks tests
 
@@ -49,6 +52,7 @@ test: $(INSTALLED) ## all tests
 gate: lint others ## the checks of a pull request; every test runs once; make -j2 lints meanwhile
 
 others: cover
+	$(BIN)/python -m pytest $(TESTS) $(FORKING) $(ARGS)
 	$(BIN)/python -m pytest $(TESTS) $(OTHERS) $(ARGS)
 
 lint: $(INSTALLED) ## lint rules, format, types, import contracts

@@ -30,7 +30,7 @@ from powercut.counted import counted
 from powercut.fuzz.campaign.campaign import Plan, Score, grow, scores
 from powercut.fuzz.campaign.corpus import corpus_in
 from powercut.fuzz.campaign.workers import WorkerDied, cores
-from powercut.fuzz.memory import settled
+from powercut.fuzz.memory import as_before
 from powercut.fuzz.profiles import PROFILES, Profile
 from powercut.fuzz.reduction import SECONDS
 from powercut.fuzz.reproducer import FAILURES
@@ -152,7 +152,7 @@ def command(**given: Unpack[Given]) -> None:
         must_take_json(json_out)
     console = console_beside(json_out)
     findings = Findings(plan, folder, console)
-    click.get_current_context().with_resource(settled())
+    click.get_current_context().with_resource(as_before())
     scores, end = _fuzz(plan, given["processes"] or cores(), console, findings)
     fuzzing_seconds = time.monotonic() - started
     if isinstance(end, KeyboardInterrupt):

@@ -34,12 +34,19 @@ def settle() -> None:
 
 
 @contextmanager
-def settled() -> Iterator[None]:
-    """Settle the memory now, and undo it at the end."""
+def as_before() -> Iterator[None]:
+    """At the end, undo what ``settle`` has done in the context."""
     thresholds = gc.get_threshold()
-    settle()
     try:
         yield
     finally:
         gc.set_threshold(*thresholds)
         gc.unfreeze()
+
+
+@contextmanager
+def settled() -> Iterator[None]:
+    """Settle the memory now, and undo it at the end."""
+    with as_before():
+        settle()
+        yield
