@@ -17,6 +17,8 @@ from sim.disk.crash.persistence import POSIX, SCC, PersistenceModel
 from tests.registry import REGISTRY
 
 SEED = 6
+SHORTER = {"durable": 13, "recording": 2}
+"""The seeds from 1 to 13 whose campaigns are the shortest, where another takes twice as long."""
 MOST_RUNS = {
     "atomic-file": 50,
     "event-log-framed": 250,
@@ -52,7 +54,8 @@ the removal of files.
 def never_reached(tag: str, model: PersistenceModel = POSIX) -> list[str]:
     """Return the marks of a target that its campaign does not reach."""
     target = REGISTRY.target(tag)
-    plan = Plan((target,), model, SEED, steps=30, examples=MOST_RUNS[tag], various=True)
+    seed = SHORTER.get(tag, SEED)
+    plan = Plan((target,), model, seed, steps=30, examples=MOST_RUNS[tag], various=True)
     missing = [mark for mark in target.marks if mark not in ELSEWHERE.get(tag, ())]
     for number in range(MOST_RUNS[tag]):
         missing = list(plan.run(target, number).run().tally.marks.never(missing))
