@@ -69,7 +69,7 @@ class Box(NamedTuple):
     @classmethod
     def of_image(cls, image: Image) -> Box:
         """Return the box of a crash image, of which nothing is undecided; only a boot reads it."""
-        return cls(image.platter, (), (), image.next_inode, cache=PageCache(image.cached))
+        return cls(image.platter, (), (), image.next_inode, cache=KilledCache(image.cached))
 
     @property
     def platter(self) -> Stack:
