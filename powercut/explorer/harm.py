@@ -65,8 +65,8 @@ class Harms:
     def _older(self, entries: int) -> Iterator[_Text | None]:
         """Yield the violations of the disks that were right before the latest of these entries.
 
-        The latest disk comes first: it is the one that most failures lead to. None is for one that
-        was not right, or still is.
+        The latest disk comes first, because most failures leave that one. None is yielded for a
+        disk that was not right then, and for one that is right now as well.
         """
         history, journal = self._workload.history, self._workload.journal
         first = max(0, entries - _EARLIER_MOMENTS)

@@ -23,7 +23,7 @@ from tests.registry import REGISTRY
 ACKNOWLEDGED = ("ack", "emitted")
 BOOTS_LIKE_DURABLE = "activities"
 IN_THE_GATE = ("ext4", "btrfs", "posix")
-"""The default of Linux, the one whose fsync covers most, and the one that allows all the others."""
+"""The default of most Linux systems, one that keeps no order of metadata, and the weakest."""
 CRASHED = [
     target.tag
     for target in REGISTRY.all_targets()

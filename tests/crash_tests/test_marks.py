@@ -18,7 +18,7 @@ from tests.registry import REGISTRY
 
 SEED = 6
 SHORTER = {"durable": 13, "recording": 2}
-"""The seeds from 1 to 13 whose campaigns are the shortest, where another takes twice as long."""
+"""Seeds with which these two reach their marks in half the time or less."""
 MOST_RUNS = {
     "atomic-file": 50,
     "event-log-framed": 250,

@@ -58,8 +58,7 @@ class LazyExplorer:
     """Explores one workload, under several models and with further barriers.
 
     The questions of ``check`` are in ``trees``, for later explorations. ``recheck`` checks a crash
-    image.
-    ``limits.nested`` is the number of times that the check itself is crashed. The check is
+    image. ``limits.nested`` is the number of times that the check itself is crashed. The check is
     executed in ``processes`` processes. ``tick`` is called several times a second; False stops
     the exploration. An execution counts as ``cost`` of them.
     """

@@ -12,13 +12,11 @@ import pytest
 from oracles.history import History, Known
 from powercut.explorer import judge
 from powercut.explorer.explore import explore, judged
-from powercut.explorer.interposed_check import InterposedCheck
 from powercut.explorer.journals import Journals
 from powercut.explorer.lazy import lazy_explorer
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import record
 from powercut.explorer.verdicts import Exploration
-from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS
 from sim.disk.crash.undecided.progress import UNLIMITED
@@ -29,20 +27,6 @@ LIMITS = Limits(states_per_point=64, samples=8)
 @pytest.fixture(autouse=True)
 def four_states(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judge, "FEW_STATES", 4)
-
-
-@pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[Known]:
-    """The calls of interposed checks."""
-    made: list[Known] = []
-    call = InterposedCheck.__call__
-
-    def counted(check: InterposedCheck, process: Process, known: Known) -> None:
-        made.append(known)
-        call(check, process, known)
-
-    monkeypatch.setattr(InterposedCheck, "__call__", counted)
-    return made
 
 
 def _logged(ack: Callable[[object], None]) -> None:

@@ -12,7 +12,6 @@ import pytest
 from oracles.history import Known
 from powercut.explorer import image_results
 from powercut.explorer.explore import explore, judged
-from powercut.explorer.interposed_check import InterposedCheck
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import record
 from sim.disk.calls.process import Process
@@ -21,20 +20,6 @@ from sim.disk.crash.persistence import MODELS
 
 MODEL = "ext4-writeback"
 BRUTE = Limits(engine=Engine.BRUTE)
-
-
-@pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[Known]:
-    """The calls of interposed checks in this process."""
-    made: list[Known] = []
-    call = InterposedCheck.__call__
-
-    def counted(check: InterposedCheck, process: Process, known: Known) -> None:
-        made.append(known)
-        call(check, process, known)
-
-    monkeypatch.setattr(InterposedCheck, "__call__", counted)
-    return made
 
 
 def _logged(ack: Callable[[object], None]) -> None:

@@ -25,7 +25,7 @@ with module.checks_folder() as path:
 
 @pytest.fixture(autouse=True)
 def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The directory that stands for the memory."""
+    """A directory of the test, used in place of /dev/shm."""
     monkeypatch.setattr(module, "_MEMORY", str(tmp_path))
     return tmp_path
 
@@ -47,8 +47,11 @@ def test_a_directory_of_a_killed_process_is_removed(memory: Path, left: Path) ->
 
 
 def test_a_directory_whose_process_lives_stays(memory: Path) -> None:
-    with checks_folder() as outer, checks_folder():
-        assert Path(outer) in memory.iterdir()
+    """Also before it is locked, and where the file system has no locks."""
+    alive = memory / f"powercut-checks-{os.getpid()}-alive"
+    alive.mkdir()
+    with checks_folder():
+        assert alive.exists()
 
 
 def test_a_directory_that_another_process_has_locked_stays(left: Path) -> None:
