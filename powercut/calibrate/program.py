@@ -10,6 +10,7 @@ relative to the root of the file system; contents are one letter, repeated::
     trunc PATH SIZE             rmdir PATH            falloc PATH OFFSET LEN
     open LABEL PATH FLAGS       hwrite LABEL OFFSET LEN C
     htrunc LABEL SIZE           hfsync LABEL          hfdatasync LABEL      hclose LABEL
+    hfalloc LABEL OFFSET LEN
     tmpfile LABEL DIRECTORY     hlink LABEL PATH      chmod PATH MODE       utime PATH SECONDS
     bg WORK ...                 work that the kernel may do by itself; no call of the program
 
@@ -94,6 +95,9 @@ class Caller:
                 self._of(label), _content(letter, length), offset
             ),
             "htrunc": lambda label, size: api.ftruncate(self._of(label), size),
+            "hfalloc": lambda label, offset, length: api.posix_fallocate(
+                self._of(label), offset, length
+            ),
             "hfsync": lambda label: api.fsync(self._of(label)),
             "hfdatasync": lambda label: api.fdatasync(self._of(label)),
             "hclose": lambda label: api.close(self._descriptors.pop(label, -1)),

@@ -246,11 +246,14 @@ class _Draft:
         if not self._labels:
             return None
         label = self._pick(self._labels)
-        match self._pick(("hwrite", "hwrite", "htrunc", "hfsync", "hfdatasync", "hlink")):
+        names = "hwrite", "hwrite", "hwrite", "htrunc", "hfalloc", "hfsync", "hfdatasync", "hlink"
+        match self._pick(names):
             case "hwrite":
                 return ["hwrite", label, self._offset(), self._length(), next(self._letters)]
             case "htrunc":
                 return ["htrunc", label, self._pick(_SIZES)]
+            case "hfalloc":
+                return ["hfalloc", label, self._offset(), self._length()]
             case "hlink":
                 free = self._names.free(FILES)
                 return ["hlink", label, self._pick(free)] if free else None

@@ -32,6 +32,7 @@ _SIGNATURES: Final = {
     "open": ("path", "path", "flags"),
     "hwrite": ("path", "bytes", "bytes", "letter"),
     "htrunc": ("path", "bytes"),
+    "hfalloc": ("path", "bytes", "bytes"),
     "hfsync": ("path",),
     "hfdatasync": ("path",),
     "hclose": ("path",),

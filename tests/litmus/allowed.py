@@ -256,6 +256,9 @@ CALLS: Final = (
             "f=A1 | f=A1,04095 | f=A1,04095,C1,04095 | f=A1,04095,C1,04095,B1 | f=A1,08191,B1"
         ),
     }),
+    Litmus("allocate, synchronous write", bodies.f_a1, bodies.allocate_and_sync_a_page, {
+        "all": "f=B1,08191",
+    }),
 )  # fmt: skip
 
 LITMUS: Final = (*CALLS, *CLASSES)

@@ -363,6 +363,23 @@ CLASSES: Final = (
         "xfs": "f=C1 | f=C1,04095 | f=C1,04095,B1",
     }),
     Litmus(
+        "append, allocate less, synchronous write (S2)", bodies.f_a4096,
+        classes.allocate_within_and_sync_another_page, {
+        "scc ext4-journal": "f=C1,A4095,B2",
+        "ext4 ext4-ordered btrfs": (
+            "f=C1,A4095 | f=C1,A4095,01 | f=C1,A4095,02 | f=C1,A4095,B1 | f=C1,A4095,B2"
+        ),
+        "ext4-writeback": (
+            "f=C1,A4095 | f=C1,A4095,01 | f=C1,A4095,02 | f=C1,A4095,B1 | f=C1,A4095,B2 | "
+            "f=C1,A4095,S1 | f=C1,A4095,S2"
+        ),
+        "xfs": "f=C1,A4095 | f=C1,A4095,B1 | f=C1,A4095,B2",
+        "posix": (
+            "f=C1,A4095 | f=C1,A4095,01 | f=C1,A4095,02 | f=C1,A4095,B1 | f=C1,A4095,B1,01 | "
+            "f=C1,A4095,B2 | f=C1,A4095,S1 | f=C1,A4095,S2"
+        ),
+    }),
+    Litmus(
         "fsync a file that left a new directory (B16)", bodies.nothing,
         classes.leave_new_directory, {
         "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs": "e/g=- f=A1",

@@ -214,3 +214,8 @@ def overwrite_and_leave_a_gap(disk: Calls) -> None:
 def write_into_a_gap(disk: Calls) -> None:
     disk.write("f", "B1", at=8192)
     disk.write("f", "C1", at=4096)
+
+
+def allocate_and_sync_a_page(disk: Calls) -> None:
+    disk.allocate("f", 0, 8192)
+    disk.write_synced("f", "B1")

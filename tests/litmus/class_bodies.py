@@ -231,6 +231,12 @@ def extend_and_sync_another_page(disk: Calls) -> None:
     disk.write_synced("f", "C1")
 
 
+def allocate_within_and_sync_another_page(disk: Calls) -> None:
+    disk.append("f", "B2")
+    disk.allocate("f", 0, 4097)
+    disk.write_synced("f", "C1")
+
+
 def overwrite_and_cut(disk: Calls) -> None:
     disk.write("f", "B1")
     disk.truncate("f", 1)

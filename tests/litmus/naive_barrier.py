@@ -74,7 +74,7 @@ class Barrier:
                 touched = range(piece.offset, piece.offset + piece.length)
             case Size(sized=Sized.BLOCK):
                 return False
-            case Size() if not piece.is_set:
+            case Size(sized=Sized.WRITE | Sized.WITHIN):
                 touched = range(piece.size - 1, piece.size)
             case _:
                 return True

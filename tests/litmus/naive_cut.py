@@ -68,8 +68,8 @@ def pieces_of(
             return [Attributes(call, inode, mode)]
         case Write():
             return _write(operation, call, model, platter, unsynced)
-        case Allocate(inode=inode, end=end):
-            return [Size(call, inode, end, Sized.ALLOCATE)]
+        case Allocate(inode=inode, end=end, size_before=before):
+            return [Size(call, inode, end, Sized.ALLOCATE if end > before else Sized.WITHIN)]
         case Resize():
             return _resize(operation, call, model, unsynced, old_tails)
     raise NotImplementedError(operation)

@@ -212,6 +212,8 @@ EXAMPLES: Final[tuple[Program, ...]] = (
     [("truncate", "f", 1), ("write_synced", "f", "A1", 0)],
     [("allocate", "f", 0, 4097), ("write_synced", "f", "A1", 0)],
     [("allocate", "f", 0, 4097), ("write_synced", "f", "A1", 4096)],
+    [("append", "f", "B1"), ("allocate", "f", 0, 2), ("write_synced", "f", "A1", 4096)],
+    [("append", "f", "B1"), ("truncate", "f", 4), ("write_synced", "f", "A1", 4096)],
     # Before and behind a gap: the end of a block as a size.
     [("write", "f", "A1", 0), ("write", "f", "B1", 8192), ("write", "f", "C1", 4096)],
     [("truncate", "f", 0), ("write", "f", "B1", 8192), ("write", "f", "C1", 4096)],

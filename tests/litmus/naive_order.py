@@ -116,7 +116,9 @@ def ordered(model: PersistenceModel, pieces: list[Piece], first: int, then: int)
     if parts_have_order and isinstance(a, Name) and isinstance(b, Name) and a.call == b.call:
         return a.change is Change.LOSS
     if model.metadata_in_order and is_metadata(a):
-        return is_metadata(b) or (isinstance(b, Size) and b.sized is not Sized.ALLOCATE)
+        return is_metadata(b) or (
+            isinstance(b, Size) and b.sized not in (Sized.ALLOCATE, Sized.WITHIN)
+        )
     if isinstance(b, Name) and b.change is Change.RENAME and b.replaced and a.inode == b.inode:
         if model.rename_waits is RenameWaits.DATA:
             return isinstance(a, Size | Data)

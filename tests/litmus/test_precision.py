@@ -74,6 +74,7 @@ FORBIDDEN: Final = (
     ("scc ext4-journal", "overwrite, write behind a gap (P2)", "f=B1,04095"),
     ("scc ext4-journal xfs", "overwrite, write behind a gap (P2)", "f=A1,04095"),
     ("scc ext4-journal xfs", "write behind a gap and into it (P2)", "f=A1,08191"),
+    (EVERY, "allocate, synchronous write", "f=B1"),
     (EVERY, "move a directory, fsync the new parent", "tmp=empty tmp/m=A1"),
 )
 

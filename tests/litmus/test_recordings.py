@@ -80,7 +80,7 @@ OVERLOOKING: Final[dict[str, PersistenceModel]] = {
     "T8": replace(XFS, truncation=Truncation.ZEROS_FIRST),
     "P1": replace(XFS, sequential=True, unit_bytes=4096, truncation=Truncation.WHOLE),
 }
-UNCONDITIONAL: Final = {"B6", "P2", "S1", "T2", "T3", "T4"}
+UNCONDITIONAL: Final = {"B6", "P2", "S1", "S2", "T2", "T3", "T4"}
 """Classes that every model allows which is not sequential."""
 
 

@@ -227,7 +227,7 @@ def is_in_pages_of(sync: Sync | FailedSync, micro: MicroOperation) -> bool:
             start, end = micro.offset, micro.end
         case SetSize(of_block=True):
             return not sync.end
-        case SetSize(grows=True):
+        case SetSize(grows=True, of_page=True):
             start, end = micro.size - 1, micro.size
         case _:
             return True

@@ -20,7 +20,7 @@ def left_by(failed: FailedSync, micros: Sequence[MicroOperation]) -> Iterator[Mi
             yield micro
         elif isinstance(micro, WriteBlock):
             yield from _other_pages(failed, micro)
-        elif not (isinstance(micro, SetSize) and micro.grows):
+        elif not (isinstance(micro, SetSize) and micro.grows and micro.of_page):
             yield micro
         elif index and _begins_before(first, micros[index - 1], micro):
             yield micro._replace(size=first)

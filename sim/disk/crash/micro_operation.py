@@ -74,7 +74,8 @@ class SetSize(NamedTuple):
     Bytes stored at or beyond ``cut`` are dropped with it; None: none are. ``ordered``: it
     follows earlier metadata where the model keeps metadata in order. ``tail`` are bytes that
     return at ``tail_at`` (``OldTail``). ``of_block``: it is the end of a block in a gap, which no
-    call gave the file.
+    call gave the file. ``of_page``: if it grows the file, a write gave it to the file, or counts
+    as having done so, and it becomes durable with the page in which it ends.
     """
 
     operation: int
@@ -86,6 +87,7 @@ class SetSize(NamedTuple):
     tail_at: int = 0
     tail: bytes = b""
     of_block: bool = False
+    of_page: bool = True
 
     def apply(self, table: InodeTable) -> None:
         inode = table.own(self.number)

@@ -107,8 +107,8 @@ def pieces(
             yield from _removal(operation, number, model, earlier)
         case Link(_, inode, directory, name, _):
             yield LinkName(number, inode, directory, name)
-        case Allocate(_, inode, end, _, _):
-            yield SetSize(number, inode, end, grows=True, ordered=False)
+        case Allocate(_, inode, end, before, _):
+            yield SetSize(number, inode, end, grows=True, ordered=False, of_page=end <= before)
         case Resize():
             yield from _size(operation, number, model, earlier)
         case SetAttributes(_, inode, mode, uid, gid, atime_ns, mtime_ns, _):
@@ -181,7 +181,7 @@ def _size(
     """
     _, inode, size, before, _ = resize
     if size == before:
-        yield SetSize(number, inode, size, grows=True, ordered=False)
+        yield SetSize(number, inode, size, grows=True, ordered=False, of_page=False)
         return
     if size > before:
         tail = earlier.old_tail(inode, before)[: size - before]

@@ -29,6 +29,7 @@ PROGRAM: list[Call] = [
     ["open", "h1", "i", "c"],
     ["hwrite", "h1", 0, 3, "E"],
     ["htrunc", "h1", 2],
+    ["hfalloc", "h1", 1, 2],
     ["hfsync", "h1"],
     ["hfdatasync", "h1"],
     ["hclose", "h1"],
@@ -58,7 +59,7 @@ OUTCOME = {
     "d/f": "D2,05",
     "e": "02,B3,C4",
     "f": "=e",
-    "i": "E2",
+    "i": "E2,01",
     "l": "->f",
     "t": "T1 1700",
 }

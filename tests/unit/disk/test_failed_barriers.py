@@ -1,0 +1,72 @@
+"""A failed barrier loses data and the sizes of writes, and no other size."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+from sim.disk.cache.operation import SyncFailure
+from sim.disk.calls.process import Process
+from sim.disk.crash.image import Image
+from sim.disk.crash.persistence import MODELS, PersistenceModel
+from sim.disk.crash.state_space import StateSpace
+from sim.disk.disk import Disk
+from tests.unit.disk.test_failed_syncs_reported import FailingSyncs
+
+
+def _allocate(process: Process, descriptor: int) -> None:
+    process.posix_fallocate(descriptor, 0, 10_000)
+
+
+def _extend(process: Process, descriptor: int) -> None:
+    process.ftruncate(descriptor, 10_000)
+
+
+def _extend_by_a_write(process: Process, descriptor: int) -> None:
+    process.pwrite(descriptor, b"a" * 10_000, 0)
+
+
+def _allocate_within_a_write(process: Process, descriptor: int) -> None:
+    process.pwrite(descriptor, b"a" * 10_000, 0)
+    process.posix_fallocate(descriptor, 0, 9_000)
+
+
+def _sizes_of_second_barrier(
+    model: PersistenceModel, change: Callable[[Process, int], None]
+) -> set[int]:
+    """Return the sizes that a new file may have after one barrier that fails and one that works."""
+    disk = Disk(model=model)
+    process = Process(disk)
+    descriptor = process.open("/f", os.O_CREAT | os.O_RDWR)
+    process.sync()
+    disk.interposer = FailingSyncs(SyncFailure.EXT4)
+    change(process, descriptor)
+    with pytest.raises(OSError, match="Input/output error"):
+        process.fsync(descriptor)
+    process.fsync(descriptor)
+    images = [
+        Image.of_platter(state.inodes, disk.next_inode)
+        for state in StateSpace(disk.unsynced()).all()
+    ]
+    return {len(image.files()["/f"]) for image in images}
+
+
+_MODELS = pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
+
+
+@_MODELS
+@pytest.mark.parametrize("change", [_allocate, _extend])
+def test_a_size_that_no_write_gave_is_still_to_be_written(
+    model: PersistenceModel, change: Callable[[Process, int], None]
+) -> None:
+    assert _sizes_of_second_barrier(model, change) == {10_000}
+
+
+@_MODELS
+@pytest.mark.parametrize("change", [_extend_by_a_write, _allocate_within_a_write])
+def test_the_size_of_a_write_counts_as_written(
+    model: PersistenceModel, change: Callable[[Process, int], None]
+) -> None:
+    assert _sizes_of_second_barrier(model, change) == {0}
