@@ -2,7 +2,8 @@
 
 It makes the same operations as SQLite's unix VFS, claims the same characteristics of the
 device, and writes until all bytes are written. Shared memory of a WAL is memory of this
-process and ends with the lifetime; SQLite rebuilds it from the WAL at the next open.
+process. As in the unix VFS it ends when no file maps it any more; SQLite rebuilds it from the WAL
+when it is mapped again.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -37,11 +38,13 @@ class Content(NamedTuple):
 class SharedMemory:
     """The shared memory of the WAL of one database: regions, and eight locks.
 
-    ``holders`` has for each lock the files that hold it; ``exclusive`` is the one that may write.
+    ``users`` are the files that map it. ``holders`` has for each lock the files that hold it;
+    ``exclusive`` is the one that may write.
     """
 
     def __init__(self) -> None:
         self.regions: list[ctypes.Array[ctypes.c_char]] = []
+        self.users: set[SqliteFile] = set()
         self.holders: list[set[SqliteFile]] = [set() for _ in range(8)]
         self.exclusive: list[SqliteFile | None] = [None] * 8
 
@@ -163,6 +166,7 @@ class SqliteFile:
 
     def map(self, region: int, size_bytes: int, *, extends: bool) -> int:
         """Return the address of a region of the shared memory; 0 if it does not exist."""
+        self._shared.users.add(self)
         regions = self._shared.regions
         if region >= len(regions) and not extends:
             return 0
@@ -171,25 +175,38 @@ class SqliteFile:
         return ctypes.addressof(regions[region])
 
     def lock_memory(self, first: int, count: int, flags: int) -> int:
+        """Take or release locks; fail without a mapping, or if a lock is taken, even by itself."""
         shared, numbers = self._shared, range(first, first + count)
+        if self not in shared.users:
+            return lib.IO_SHM_LOCK
         if flags & _SHM_UNLOCK:
-            for number in numbers:
-                shared.holders[number].discard(self)
-                if shared.exclusive[number] is self:
-                    shared.exclusive[number] = None
+            self._release_memory(numbers)
             return lib.OK
+        is_shared = bool(flags & _SHM_SHARED)
         for number in numbers:
-            others = shared.holders[number] - {self}
-            if shared.exclusive[number] not in {None, self} or (others and not flags & _SHM_SHARED):
+            if shared.exclusive[number] is not self and (
+                shared.exclusive[number] is not None or (shared.holders[number] and not is_shared)
+            ):
                 return lib.BUSY
         for number in numbers:
             shared.holders[number].add(self)
-            if not flags & _SHM_SHARED:
+            if not is_shared:
                 shared.exclusive[number] = self
         return lib.OK
 
     def unmap(self) -> None:
-        self.lock_memory(0, len(self._shared.holders), _SHM_UNLOCK)
+        """Release all locks; the last file that maps the memory ends it."""
+        shared = self._shared
+        self._release_memory(range(len(shared.holders)))
+        shared.users.discard(self)
+        if not shared.users:
+            shared.regions.clear()
+
+    def _release_memory(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            self._shared.holders[number].discard(self)
+            if self._shared.exclusive[number] is self:
+                self._shared.exclusive[number] = None
 
     # -- properties ------------------------------------------------------------------------
 
