@@ -120,6 +120,21 @@ class FileMapping:
         finally:
             os.ftruncate(self.memory, size)
 
+    @contextmanager
+    def opened(self, way: int) -> Iterator[int]:
+        """Lend a descriptor of the memory, which cannot be written if ``way`` is ``O_RDONLY``.
+
+        So the kernel refuses the mappings of a file that is open for reading, and their resizing.
+        """
+        if way != os.O_RDONLY:
+            yield self.memory
+            return
+        descriptor = os.open(f"/proc/self/fd/{self.memory}", os.O_RDONLY)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
     def sync(self, _process: Process, start: int, end: int) -> None:
         """Make the data in some pages of the file durable; the caller has written it back."""
         self._disk.sync(self.number, self._path, data_only=True, start=start, end=end)
@@ -172,9 +187,11 @@ class mmap(RealMmap, metaclass=MappingType):  # noqa: N801 - the name of the cla
         is_shared, writes = _protection(*arguments, **options)
         file = _file_mapping(lifetime, fileno)
         try:
-            with lifetime.lock, file.cut_to_size():
-                made = super().__new__(cls, file.memory, length, *arguments, **options)
-            _check_access(lifetime, fileno, writes=is_shared and writes)
+            way = lifetime.call(Process.status_flags, fileno) & os.O_ACCMODE
+            with lifetime.lock, file.cut_to_size(), file.opened(way) as memory:
+                made = super().__new__(cls, memory, length, *arguments, **options)
+            if way == os.O_WRONLY:
+                raise os_error(errno.EACCES)
         except BaseException:
             file.drop()
             raise
@@ -260,9 +277,3 @@ def _file_mapping(lifetime: Lifetime, fd: int) -> FileMapping:
             lifetime.map(file)
         file.users += 1
     return file
-
-
-def _check_access(lifetime: Lifetime, fd: int, *, writes: bool) -> None:
-    way = lifetime.call(Process.status_flags, fd) & os.O_ACCMODE
-    if way == os.O_WRONLY or (writes and way != os.O_RDWR):
-        raise os_error(errno.EACCES)

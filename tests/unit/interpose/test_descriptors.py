@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import mmap
 import os
 import resource
 import socket
@@ -54,6 +55,27 @@ def test_only_splice_and_sendfile_to_it_take_a_pipe_or_socket() -> None:
         assert os.pread(file.fileno(), 9, 0) == b"onttent"
     os.close(reader)
     os.close(writer)
+
+
+@pytest.mark.parametrize("size", [1, 9000])
+def test_a_mapping_of_a_file_that_is_open_for_reading_does_not_resize_it(size: int) -> None:
+    Path("f").write_bytes(b"0" * 5000)
+    protection = mmap.PROT_READ | mmap.PROT_WRITE
+    with open("f", "rb") as file:
+        with mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, protection) as memory:
+            fails(errno.EINVAL, memory.resize, size)
+            assert memory[:] == b"0" * 5000
+        fails(errno.EACCES, mmap.mmap, file.fileno(), 0, mmap.MAP_SHARED, protection)
+        with mmap.mmap(file.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_READ) as memory:
+            assert memory.size() == 5000
+    with (
+        open("f", "r+b") as file,
+        mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, protection) as memory,
+    ):
+        memory[:1] = b"1"
+        memory.resize(size)
+        assert (memory.size(), len(memory)) == (size, size)
+    assert Path("f").read_bytes() == b"0" * min(size, 5000) + bytes(max(size - 5000, 0))
 
 
 @pytest.mark.parametrize("command", [fcntl.F_DUPFD, fcntl.F_DUPFD_CLOEXEC])
