@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import select
 import stat
-from typing import Any
+import termios
+from struct import Struct
+from typing import Any, Final
 
 from powercut.interpose import fcntl_calls
 from powercut.interpose.lifetime import Lifetime
@@ -16,6 +20,8 @@ from sim.disk.calls.interpreter import SENDFILE_CHECKS_COUNT
 from sim.disk.calls.process import Process
 from sim.disk.os_error import os_error
 from sim.errors import HarnessError
+
+_INT: Final = Struct("i")
 
 
 def one_descriptor_call(name: str, real: Real) -> Routed:
@@ -170,8 +176,13 @@ def splice_call(real: Real) -> Routed:
             moved: int = real(src, dst, count, offset_src, offset_dst, flags)
             return moved
         _check_count(count)
-        if count and not any(map(stat.S_ISFIFO, (_mode(src), _mode(dst)))):
+        modes = _mode(src), _mode(dst)
+        if count and not any(map(stat.S_ISFIFO, modes)):
             raise os_error(errno.EINVAL)
+        if flags & os.SPLICE_F_NONBLOCK:
+            _must_not_wait(src, dst)
+        if stat.S_ISFIFO(modes[0]) and offset_src is None:
+            return _drain(src, dst, offset_dst, count)
         return _copy(src, offset_src, dst, offset_dst, count)
 
     return routed
@@ -197,16 +208,65 @@ def _check_count(count: int) -> None:
         raise ValueError("count cannot be negative")
 
 
+def _must_not_wait(src: int, dst: int) -> None:
+    """Fail with EAGAIN if a pipe is empty, or full; a file is always ready."""
+    watch = select.poll()
+    for fd, event in ((src, select.POLLIN), (dst, select.POLLOUT)):
+        if stat.S_ISFIFO(_mode(fd)):
+            watch.register(fd, event)
+            if not watch.poll(0):
+                raise os_error(errno.EAGAIN)
+
+
 def _copy(src: int, from_offset: int | None, dst: int, to_offset: int | None, count: int) -> int:
-    """Copy bytes from one file to another that is not on the same disk; return their number."""
-    data = os.read(src, count) if from_offset is None else os.pread(src, count, from_offset)
+    """Copy bytes from one file to another that is not on the same disk; return their number.
+
+    As on Linux these are the bytes that one write takes, and the source moves by them.
+    """
+    modes = _mode(src), _mode(dst)
+    if count and stat.S_ISDIR(modes[0]):
+        raise os_error(errno.EINVAL)
+    if stat.S_ISFIFO(modes[1]):
+        count = min(count, _room(dst))
+    start = os.lseek(src, 0, os.SEEK_CUR) if from_offset is None else from_offset
+    data = os.pread(src, count, start)
+    if not data:
+        return 0
+    written = _write(dst, data, to_offset)
+    if from_offset is None:
+        os.lseek(src, start + written, os.SEEK_SET)
+    return written
+
+
+def _room(pipe: int) -> int:
+    """Return a number of bytes that a pipe takes without waiting, unless it is full.
+
+    The page that is read next counts as full.
+    """
+    size: int = fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ)
+    waiting: int
+    (waiting,) = _INT.unpack(fcntl.ioctl(pipe, termios.FIONREAD, bytes(_INT.size)))
+    return max(size - waiting - (select.PIPE_BUF if waiting else 0), select.PIPE_BUF)
+
+
+def _drain(pipe: int, dst: int, to_offset: int | None, count: int) -> int:
+    """Move bytes from a pipe to a file of the disk; return their number."""
+    _write(dst, b"", to_offset)  # fails before the pipe is read
+    data = os.read(pipe, count)
     written = 0
     while written < len(data):
-        if to_offset is None:
-            written += os.write(dst, data[written:])
-        else:
-            written += os.pwrite(dst, data[written:], to_offset + written)
+        offset = None if to_offset is None else to_offset + written
+        try:
+            written += _write(dst, data[written:], offset)
+        except OSError:
+            if not written:
+                raise
+            break
     return written
+
+
+def _write(fd: int, data: bytes, offset: int | None) -> int:
+    return os.write(fd, data) if offset is None else os.pwrite(fd, data, offset)
 
 
 # -- locks ---------------------------------------------------------------------------------------

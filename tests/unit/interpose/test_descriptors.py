@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import fcntl
 import mmap
@@ -11,6 +12,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -19,6 +21,8 @@ from sim.disk.calls.descriptor import FIRST_DESCRIPTOR
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
 from tests.conformance.calls import fails
+
+CONTENT = bytes(range(256)) * 4096
 
 
 @pytest.fixture(params=["disk", "machine"], autouse=True)
@@ -57,6 +61,91 @@ def test_only_splice_and_sendfile_to_it_take_a_pipe_or_socket() -> None:
     os.close(writer)
 
 
+def _opened_content() -> int:
+    descriptor = os.open("content", os.O_CREAT | os.O_RDWR)
+    os.write(descriptor, CONTENT)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+@pytest.mark.parametrize("waiting", [0, 1, 5000])
+@pytest.mark.parametrize("call", ["splice", "sendfile"])
+def test_a_pipe_takes_the_bytes_that_it_has_room_for(call: str, waiting: int) -> None:
+    descriptor, (reader, writer) = _opened_content(), os.pipe()
+    if waiting:
+        os.write(writer, CONTENT[:8192])
+        os.read(reader, 8192 - waiting)
+    if call == "splice":
+        moved = os.splice(descriptor, writer, len(CONTENT))
+    else:
+        moved = os.sendfile(writer, descriptor, None, len(CONTENT))
+    assert (1 << 15) < moved <= (1 << 16) - waiting
+    assert os.lseek(descriptor, 0, os.SEEK_CUR) == moved
+    assert os.read(reader, waiting) == CONTENT[8192 - waiting : 8192]
+    assert os.read(reader, len(CONTENT)) == CONTENT[:moved]
+    for each in (descriptor, reader, writer):
+        os.close(each)
+
+
+@pytest.mark.parametrize("flags", [0, os.SPLICE_F_NONBLOCK])
+def test_a_splice_that_must_not_wait_moves_nothing_through_a_pipe_that_is_not_ready(
+    flags: int,
+) -> None:
+    descriptor, (reader, writer) = _opened_content(), os.pipe()
+    for pipe in (reader, writer):
+        os.set_blocking(pipe, bool(flags))
+    fails(errno.EAGAIN, os.splice, reader, descriptor, 5, None, None, flags)
+    os.write(writer, bytes(1 << 16))
+    fails(errno.EAGAIN, os.splice, descriptor, writer, 5, None, None, flags)
+    assert os.lseek(descriptor, 0, os.SEEK_CUR) == 0
+    assert os.splice(reader, descriptor, 5, None, 3, flags) == 5
+    assert os.pread(descriptor, 9, 0) == CONTENT[:3] + bytes(5) + CONTENT[8:9]
+    for each in (descriptor, reader, writer):
+        os.close(each)
+
+
+def test_a_socket_that_does_not_wait_is_sent_a_part() -> None:
+    descriptor, (one, other) = _opened_content(), socket.socketpair()
+    with closing(one), closing(other):
+        one.setblocking(False)
+        sent = os.sendfile(one.fileno(), descriptor, None, len(CONTENT))
+        assert 0 < sent < len(CONTENT)
+        assert os.lseek(descriptor, 0, os.SEEK_CUR) == sent
+        assert other.recv(len(CONTENT), socket.MSG_WAITALL | socket.MSG_DONTWAIT) == CONTENT[:sent]
+    os.close(descriptor)
+
+
+def test_asyncio_sends_a_file_that_is_larger_than_the_buffers_of_its_socket() -> None:
+    async def receive(other: socket.socket) -> bytes:
+        received, loop = b"", asyncio.get_running_loop()
+        while data := await loop.sock_recv(other, 1 << 16):
+            received += data
+        return received
+
+    async def send(file: BinaryIO) -> bytes:
+        one, other = socket.socketpair()
+        with closing(one), closing(other):
+            one.setblocking(False)
+            other.setblocking(False)
+            receiver = asyncio.create_task(receive(other))
+            sent = await asyncio.get_running_loop().sock_sendfile(one, file)
+            assert (sent, file.tell()) == (len(CONTENT), len(CONTENT))
+            one.close()
+            return await receiver
+
+    os.close(_opened_content())
+    with open("content", "rb") as source:
+        assert asyncio.run(send(source)) == CONTENT
+
+
+def test_a_directory_is_sent_nowhere() -> None:
+    directory, (reader, writer) = os.open(".", os.O_RDONLY), os.pipe()
+    fails(errno.EINVAL, os.sendfile, writer, directory, None, 5)
+    fails(errno.EINVAL, os.splice, directory, writer, 5)
+    for each in (directory, reader, writer):
+        os.close(each)
+
+
 @pytest.mark.parametrize("size", [1, 9000])
 def test_a_mapping_of_a_file_that_is_open_for_reading_does_not_resize_it(size: int) -> None:
     Path("f").write_bytes(b"0" * 5000)
@@ -69,8 +158,8 @@ def test_a_mapping_of_a_file_that_is_open_for_reading_does_not_resize_it(size: i
         with mmap.mmap(file.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_READ) as memory:
             assert memory.size() == 5000
     with (
-        open("f", "r+b") as file,
-        mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, protection) as memory,
+        open("f", "r+b") as writable,
+        mmap.mmap(writable.fileno(), 0, mmap.MAP_PRIVATE, protection) as memory,
     ):
         memory[:1] = b"1"
         memory.resize(size)
