@@ -185,11 +185,11 @@ class Lifetime:
         pieces = -(-size // _DIGEST_BYTES)
         return b"".join(xxh3_128_digest(b"%d:" % n + first) for n in range(pieces))[:size]
 
-    def waiting_call(self, method: Callable[..., None], *arguments: Any) -> None:
+    def waiting_call(self, method: Callable[..., None], *arguments: Any, **options: bool) -> None:
         """Make a call that fails with EAGAIN until another thread releases a lock."""
         while True:
             try:
-                return self.call(method, *arguments)
+                return self.call(method, *arguments, **options)
             except OSError as error:
                 if error.errno not in {errno.EAGAIN, errno.EACCES}:
                     raise

@@ -1,8 +1,9 @@
 """Advisory locks of one running disk: ``flock(2)``, and the record locks behind ``lockf(3)``.
 
-Locks conflict only with each other and end with the lifetime of the disk. The lock of
+Locks conflict only with others of their kind and end with the lifetime of the disk. The lock of
 ``flock`` belongs to an open file description and ends with it. A record lock belongs to a
-process and ends when the process closes *any* descriptor of the file.
+process and ends when the process closes *any* descriptor of the file, or to a description
+(``F_OFD_SETLK``) and ends with it.
 """
 
 from __future__ import annotations
@@ -94,20 +95,27 @@ class LockTable:
 
     def is_record_locked(self, inode: int, wanted: RecordLock) -> bool:
         """Return whether the lock of another owner conflicts with ``wanted``."""
-        return any(
-            lock.owner is not wanted.owner
-            and lock.overlaps(wanted)
-            and (lock.exclusive or wanted.exclusive)
-            for lock in self._records.get(inode, [])
-        )
+        return self.record_conflict(inode, wanted) is not None
+
+    def record_conflict(self, inode: int, wanted: RecordLock) -> RecordLock | None:
+        """Return the first lock of another owner that conflicts with ``wanted``."""
+        for lock in self._records.get(inode, []):
+            if (
+                lock.owner is not wanted.owner
+                and lock.overlaps(wanted)
+                and (lock.exclusive or wanted.exclusive)
+            ):
+                return lock
+        return None
 
     def forget_description(self, inode: int, owner: object) -> None:
-        """Drop the lock of an open file description, whose last descriptor was closed."""
+        """Drop the locks of an open file description, whose last descriptor was closed."""
         if inode in self._whole:
             self._whole[inode] = [lock for lock in self._whole[inode] if lock[0] is not owner]
+        self.forget_records(inode, owner)
 
-    def forget_process(self, inode: int, owner: object) -> None:
-        """Drop the record locks of a process on a file, of which it closed a descriptor."""
+    def forget_records(self, inode: int, owner: object) -> None:
+        """Drop the record locks of an owner: a process closed some descriptor of the file."""
         if inode in self._records:
             kept = [lock for lock in self._records[inode] if lock.owner is not owner]
             self._records[inode] = kept

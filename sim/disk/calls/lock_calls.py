@@ -42,12 +42,21 @@ class LockCalls(ProcessState):
         self.disk.locks.flock(file.number, file, operation)
 
     def record_lock(
-        self, fd: int | HasFileno, cmd: int, length: int = 0, start: int = 0, whence: int = 0, /
+        self,
+        fd: int | HasFileno,
+        cmd: int,
+        length: int = 0,
+        start: int = 0,
+        whence: int = 0,
+        /,
+        *,
+        of_description: bool = False,
     ) -> None:
         """Take or release a record lock of this process (``fcntl.lockf``).
 
         ``start`` and ``length`` count bytes. A ``length`` of 0 reaches to the end of the file,
-        even if the file grows.
+        even if the file grows. With ``of_description`` the lock belongs to the open file
+        description (``F_OFD_SETLK``).
         """
         fd, cmd = file_descriptor(fd), c_int(cmd)
         releases = cmd == fcntl.LOCK_UN
@@ -55,7 +64,8 @@ class LockCalls(ProcessState):
             raise ValueError("unrecognized lockf argument")
         length, start, whence = off_t(length), off_t(start), c_int(whence)
         file = self._file(fd)
-        lock = self._record(file, not cmd & fcntl.LOCK_SH, length, start, whence)
+        owner = file if of_description else self
+        lock = self._record(file, owner, not cmd & fcntl.LOCK_SH, length, start, whence)
         if releases:
             self.disk.locks.unlock_record(file.number, lock)
             return
@@ -64,6 +74,23 @@ class LockCalls(ProcessState):
             raise os_error(errno.EBADF)
         waiting = not cmd & fcntl.LOCK_NB
         self.disk.locks.lock_record(file.number, lock, waiting=waiting)
+
+    def conflicting_lock(
+        self,
+        fd: int,
+        cmd: int,
+        length: int,
+        start: int,
+        whence: int,
+        /,
+        *,
+        of_description: bool = False,
+    ) -> RecordLock | None:
+        """Return a lock that keeps ``record_lock`` with these arguments from succeeding."""
+        file = self._file(fd)
+        owner = file if of_description else self
+        lock = self._record(file, owner, not cmd & fcntl.LOCK_SH, length, start, whence)
+        return self.disk.locks.record_conflict(file.number, lock)
 
     def lockf(self, fd: int, command: int, length: int, /) -> None:
         """Take, test or release an exclusive record lock from the offset on (``os.lockf``).
@@ -84,7 +111,7 @@ class LockCalls(ProcessState):
             case os.F_TEST:
                 file = self._file(fd)
                 lock = self._record(
-                    file, exclusive=False, length=length, start=0, whence=os.SEEK_CUR
+                    file, self, exclusive=False, length=length, start=0, whence=os.SEEK_CUR
                 )
                 if self.disk.locks.is_record_locked(file.number, lock):
                     raise os_error(errno.EACCES)
@@ -92,7 +119,7 @@ class LockCalls(ProcessState):
                 raise os_error(errno.EINVAL)
 
     def _record(
-        self, file: OpenFile, exclusive: bool, length: int, start: int, whence: int
+        self, file: OpenFile, owner: object, exclusive: bool, length: int, start: int, whence: int
     ) -> RecordLock:
         """Return the lock on a range, with the errors of ``flock64_to_posix_lock`` of Linux."""
         match whence:
@@ -113,4 +140,4 @@ class LockCalls(ProcessState):
             raise os_error(errno.EINVAL)
         if end - 1 > LONG_MAX:
             raise os_error(errno.EOVERFLOW)
-        return RecordLock(self, exclusive, first, end if length else TO_THE_END)
+        return RecordLock(owner, exclusive, first, end if length else TO_THE_END)

@@ -119,7 +119,7 @@ class ProcessState:
     def _forget_locks(self, file: OpenFile) -> None:
         """Release the locks that end when one descriptor of ``file`` is closed."""
         locks = self.disk.locks
-        locks.forget_process(file.number, self)
+        locks.forget_records(file.number, self)
         if file not in self._files.values():
             locks.forget_description(file.number, file)
 

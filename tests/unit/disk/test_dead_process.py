@@ -33,7 +33,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "preadv": (DESCRIPTOR, [bytearray(1)], 0), "pwrite": (DESCRIPTOR, b"x", 0),
     "pwritev": (DESCRIPTOR, [b"x"], 0), "read": (DESCRIPTOR, 1), "readlink": ("/l",),
     "readinto": (DESCRIPTOR, bytearray(1)), "readv": (DESCRIPTOR, [bytearray(1)]),
-    "record_lock": (DESCRIPTOR, 1), "remove": ("/a",),
+    "conflicting_lock": (DESCRIPTOR, 1, 0, 0, 0), "record_lock": (DESCRIPTOR, 1), "remove": ("/a",),
     "rename": ("/a", "/b"), "replace": ("/a", "/b"), "rmdir": ("/d",), "scandir": ("/",),
     "sendfile": (DESCRIPTOR, DESCRIPTOR, 0, 1), "set_blocking": (DESCRIPTOR, 0),
     "set_inheritable": (DESCRIPTOR, 0), "stat": ("/a",), "statvfs": ("/a",), "symlink": ("x", "/l"),

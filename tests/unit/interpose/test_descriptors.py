@@ -9,10 +9,12 @@ import mmap
 import os
 import resource
 import socket
+import struct
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -22,6 +24,10 @@ from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
 from tests.conformance.calls import fails
 
+OFD_GETLK, OFD_SETLK, OFD_SETLKW = 36, 37, 38
+RECORD_LOCKS = [
+    fcntl.F_GETLK, fcntl.F_SETLK, fcntl.F_SETLKW, OFD_GETLK, OFD_SETLK, OFD_SETLKW,
+]  # fmt: skip
 CONTENT = bytes(range(256)) * 4096
 
 
@@ -165,6 +171,101 @@ def test_a_mapping_of_a_file_that_is_open_for_reading_does_not_resize_it(size: i
         memory.resize(size)
         assert (memory.size(), len(memory)) == (size, size)
     assert Path("f").read_bytes() == b"0" * min(size, 5000) + bytes(max(size - 5000, 0))
+
+
+def _lock(kind: int, start: int, length: int, *, whence: int = 0, pid: int = 0) -> bytes:
+    return struct.pack("hhqqi4x", kind, whence, start, length, pid)
+
+
+def _opened_twice() -> tuple[int, int]:
+    Path("f").write_bytes(b"0" * 100)
+    return os.open("f", os.O_RDWR), os.open("f", os.O_RDWR)
+
+
+@pytest.mark.parametrize("command", RECORD_LOCKS)
+def test_a_record_lock_needs_a_structure_with_a_type(command: int) -> None:
+    descriptor = os.open("f", os.O_CREAT | os.O_RDWR)
+    for argument in (0, 1, 1 << 40):
+        fails(errno.EFAULT, fcntl.fcntl, descriptor, command, argument)
+    fails(errno.EFAULT, fcntl.fcntl, descriptor, command)
+    for content in (b"", b"abc", "abc", _lock(9, 0, 0), _lock(fcntl.F_WRLCK, 0, 0, whence=9)):
+        fails(errno.EINVAL, fcntl.fcntl, descriptor, command, content)
+    wrong: Any
+    for wrong in (None, 1.5):
+        with pytest.raises(TypeError):
+            fcntl.fcntl(descriptor, command, wrong)
+    os.close(descriptor)
+    fails(errno.EBADF, fcntl.fcntl, descriptor, command, 0)
+
+
+def test_a_process_finds_no_lock_of_its_own() -> None:
+    first, second = _opened_twice()
+    fcntl.lockf(first, fcntl.LOCK_EX, 10)
+    wanted = _lock(fcntl.F_WRLCK, 5, 20, pid=7)
+    free = _lock(fcntl.F_UNLCK, 5, 20, pid=7)
+    assert fcntl.fcntl(second, fcntl.F_GETLK, wanted) == free
+    assert fcntl.fcntl(second, fcntl.F_GETLK, wanted + b"more") == free + b"more"
+    fails(errno.EINVAL, fcntl.fcntl, second, fcntl.F_GETLK, free)
+    os.close(first)
+    os.close(second)
+
+
+def test_a_lock_of_a_description_excludes_other_descriptions_and_the_process() -> None:
+    first, second = _opened_twice()
+    wanted = _lock(fcntl.F_WRLCK, -90, 20, whence=os.SEEK_END)
+    assert fcntl.fcntl(first, OFD_SETLK, wanted) == wanted
+    fails(errno.EAGAIN, fcntl.fcntl, second, OFD_SETLK, wanted)
+    fails(errno.EAGAIN, fcntl.fcntl, first, fcntl.F_SETLK, wanted)
+    fails(errno.EAGAIN, fcntl.lockf, second, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    fails(errno.EINVAL, fcntl.fcntl, first, OFD_SETLK, _lock(fcntl.F_WRLCK, 0, 1, pid=1))
+    found = _lock(fcntl.F_WRLCK, 10, 20, pid=-1)
+    assert fcntl.fcntl(second, OFD_GETLK, _lock(fcntl.F_RDLCK, 0, 0)) == found
+    assert fcntl.fcntl(first, fcntl.F_GETLK, _lock(fcntl.F_RDLCK, 0, 0)) == found
+    free = _lock(fcntl.F_UNLCK, 0, 0)
+    assert fcntl.fcntl(first, OFD_GETLK, _lock(fcntl.F_WRLCK, 0, 0)) == free
+    fcntl.fcntl(first, OFD_SETLK, _lock(fcntl.F_UNLCK, 15, 0))
+    fcntl.fcntl(second, OFD_SETLK, _lock(fcntl.F_RDLCK, 15, 0))
+    whole = _lock(fcntl.F_RDLCK, 15, 0, pid=-1)
+    assert fcntl.fcntl(first, OFD_GETLK, _lock(fcntl.F_WRLCK, 15, 0)) == whole
+    fcntl.lockf(first, fcntl.LOCK_EX, 5)
+    own = _lock(fcntl.F_WRLCK, 0, 5, pid=os.getpid())
+    assert fcntl.fcntl(first, OFD_GETLK, _lock(fcntl.F_RDLCK, 0, 9)) == own
+    os.close(first)
+    os.close(second)
+
+
+def test_a_lock_of_a_description_ends_with_its_last_descriptor() -> None:
+    first, second = _opened_twice()
+    copy = os.dup(first)
+    fcntl.fcntl(first, OFD_SETLK, _lock(fcntl.F_WRLCK, 0, 0))
+    os.close(first)
+    fails(errno.EAGAIN, fcntl.lockf, second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(copy)
+    fcntl.lockf(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(second)
+
+
+@pytest.mark.parametrize("command", [OFD_SETLKW, fcntl.F_SETLKW, fcntl.LOCK_EX])
+def test_a_thread_waits_for_the_lock_of_a_description(command: int) -> None:
+    first, second = _opened_twice()
+    fcntl.fcntl(first, OFD_SETLK, _lock(fcntl.F_WRLCK, 0, 0))
+    taken: list[bytes] = []
+
+    def wait() -> None:
+        if command == fcntl.LOCK_EX:
+            fcntl.lockf(second, command)
+        else:
+            fcntl.fcntl(second, command, _lock(fcntl.F_WRLCK, 0, 0))
+        taken.append(os.pread(second, 3, 0))
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    os.pwrite(first, b"new", 0)
+    fcntl.fcntl(first, OFD_SETLK, _lock(fcntl.F_UNLCK, 0, 0))
+    thread.join()
+    assert taken == [b"new"]
+    os.close(first)
+    os.close(second)
 
 
 @pytest.mark.parametrize("command", [fcntl.F_DUPFD, fcntl.F_DUPFD_CLOEXEC])
