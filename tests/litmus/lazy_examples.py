@@ -28,6 +28,14 @@ EXTENDED = Pair(
         ("do", ("allocate", "f", 0, 4096)),
     ],
 )
+SURPLUS = Pair(
+    [
+        ("write", "f", "B1", 8192),
+        ("write_synced", "f", "C1", 4096),
+        ("failed fsync", "f", SyncFailure.EXT4),
+    ],
+    [("read", "f", 4096, 1), ("do", ("truncate", "f", 9000))],
+)
 GROWN = Pair([("append", "f", "B1")], [("do", ("allocate", "f", 0, 4096)), ("read", "f", 3, 1)])
 WRITTEN = Pair([("append", "f", "B1")], [("do", ("write", "f", "B2", 0)), ("whole", "f", "")])
 REMOVED = Pair([("append", "f", "B1")], [("do", ("unlink", "f")), ("exists", "f", "")])
@@ -147,6 +155,7 @@ EXAMPLES = (
     CHANGED,
     DROPPED,
     EXTENDED,
+    SURPLUS,
     GROWN,
     WRITTEN,
     REMOVED,

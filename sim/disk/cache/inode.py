@@ -211,12 +211,13 @@ class Inode:
         self.mode, self.uid, self.gid = mode, uid, gid
         self.atime_ns, self.mtime_ns = atime_ns, mtime_ns
 
-    def trim(self) -> None:
-        """Drop bytes beyond the size: data that became durable before its size."""
-        if self.blocks:
-            last = max(self.blocks)
-            if last * BLOCK_BYTES + len(self.blocks[last]) > self.size:
-                self.cut(self.size)
+    @property
+    def stored_end(self) -> int:
+        """The end of the last byte that is stored, which may lie beyond the size; or 0."""
+        if not self.blocks:
+            return 0
+        last = max(self.blocks)
+        return last * BLOCK_BYTES + len(self.blocks[last])
 
     def cut(self, size: int) -> None:
         """Drop every stored byte at or beyond ``size`` (bytes)."""

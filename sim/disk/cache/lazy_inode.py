@@ -216,9 +216,6 @@ class LazyInode(Inode):
     def cut(self, size: int) -> None:
         self._changes = (*self._changes, (size, WHOLE_SIZE, None))
 
-    def trim(self) -> None:
-        """Do nothing: nothing is stored beyond the size."""
-
     def first_block(self) -> bytes:
         """Return nothing: the block only seeds the random numbers of SQLite, which may be any."""
         return b""

@@ -15,8 +15,7 @@ from xxhash import xxh3_128
 
 from sim.disk.cache.inode import FORMAT, REGULAR, ROOT, Inode
 from sim.disk.cache.inode_table import Inodes
-from sim.disk.crash.micro_operation import MicroOperation
-from sim.disk.crash.notes import Note
+from sim.disk.crash.notes import Carried
 
 CREATION_NS: Final = 1_700_000_000_000_000_000
 """The time at which an empty file system was made."""
@@ -30,7 +29,7 @@ class Image(NamedTuple):
     """
 
     platter: Inodes
-    unsynced: tuple[MicroOperation | Note, ...]
+    unsynced: tuple[Carried, ...]
     cached: Inodes
     next_inode: int
 

@@ -9,7 +9,6 @@ before a kill have numbers of zero and below. ``number`` is the inode.
 from __future__ import annotations
 
 import stat
-import sys
 from typing import NamedTuple
 
 from sim.disk.cache.inode import SECTOR_BYTES, Inode
@@ -295,21 +294,6 @@ def directories_of(micro: MicroOperation) -> tuple[int, ...]:
             return (micro.directory,)
         case _:
             return ()
-
-
-def stored_until(micro: MicroOperation) -> int:
-    """Return the end of the bytes that a file may hold beyond its size after this piece; or 0."""
-    match micro:
-        case WriteBlock():
-            return micro.offset + len(micro.data)
-        case ZeroTail():
-            return micro.end
-        case FreeBlocks():
-            return sys.maxsize
-        case SetSize(grows=False, size=size, cut=cut):
-            return 0 if cut == size else sys.maxsize
-        case _:
-            return 0
 
 
 def stale_form(block: WriteBlock) -> WriteBlock:

@@ -59,7 +59,21 @@ class OldTail(NamedTuple):
         return f"bytes behind the end of inode {self.number}"
 
 
+class Surplus(NamedTuple):
+    """Bytes of a file beyond its size on the platter, which a power cut drops (``beyond_end.py``).
+
+    It is carried over to the next lifetime, under every model, and is in no ``Notes``.
+    """
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"bytes beyond the end of inode {self.number}"
+
+
 Note = LoggedName | FormerName | OldTail
+Carried = MicroOperation | Note | Surplus
+"""What a kill leaves above the platter for the next lifetime."""
 
 
 class Notes:

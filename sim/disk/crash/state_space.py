@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from sim.disk.cache.inode_table import Inodes, InodeTable
 from sim.disk.cache.key import unreachable_key
+from sim.disk.crash.beyond_end import drop_beyond_end
 from sim.disk.crash.micro_operation import (
     Arrival,
     CreateInode,
@@ -26,7 +27,6 @@ from sim.disk.crash.micro_operation import (
     WriteBlock,
     ZeroTail,
     stale_form,
-    stored_until,
 )
 from sim.disk.crash.persistence import DataBeforeSize, RenameWaits, StaleBytes
 from sim.disk.crash.survivor_set import SurvivorSet, can_be_stale, can_tear, check_legal, closed
@@ -109,11 +109,7 @@ class StateSpace:
         self._directories = tuple(self._detachable())
         self._chosen: dict[SurvivorSet, State] = {}
         self._prefixes: list[tuple[Inodes, int]] = [(self.base, self.base_key)]
-        self._ends: dict[int, int] = {}
-        for micro in self.micros:
-            end = stored_until(micro)
-            if end:
-                self._ends[micro.number] = max(end, self._ends.get(micro.number, 0))
+        self._ends = unsynced.ends
 
     def _detachable(self) -> Iterator[int]:
         """Yield the directories to which some survivor set leaves no path."""
@@ -268,18 +264,11 @@ class StateSpace:
 
     def _state(self, survivors: SurvivorSet, table: InodeTable) -> State:
         self.steps += (len(self.micros) + len(self._ends)) // _PIECES_PER_STEP
-        self._trim(table)
+        drop_beyond_end(table, self._ends)
         inodes, key = _rebased(table)
         if self._directories:
             key -= unreachable_key(inodes, self._directories)
         return State(inodes, key, survivors)
-
-    def _trim(self, table: InodeTable) -> None:
-        """Drop data that became durable before the size that would show it."""
-        for number, end in self._ends.items():
-            inode = table.get(number)
-            if inode is not None and inode.size < end and inode.blocks:
-                table.own(number).trim()
 
     # -- chosen states -----------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from sim.disk.cache.operation import (
     Write,
 )
 from sim.disk.crash.barrier import covered
+from sim.disk.crash.beyond_end import Ends, drop_beyond_end, ends_of, stored_until
 from sim.disk.crash.failed_barrier import left_by
 from sim.disk.crash.image import Image
 from sim.disk.crash.log_order import LogOrder
@@ -29,9 +30,8 @@ from sim.disk.crash.micro_operation import (
     SetSize,
     WriteBlock,
     ZeroTail,
-    stored_until,
 )
-from sim.disk.crash.notes import Note, Notes, OldTail
+from sim.disk.crash.notes import Carried, Note, Notes, OldTail, Surplus
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.overtaken import sides
 from sim.disk.crash.persistence import Coverage, PersistenceModel
@@ -55,7 +55,7 @@ class Unsynced:
         self,
         model: PersistenceModel,
         platter: Inodes,
-        unsynced: Iterable[MicroOperation | Note] = (),
+        unsynced: Iterable[Carried] = (),
     ) -> None:
         self.model = model
         self.allows_more = False
@@ -68,12 +68,16 @@ class Unsynced:
         self._notes = Notes()
         self._log_order = LogOrder()
         self._has_log = model.coverage is Coverage.NEEDS
+        # The files whose platter may hold bytes beyond their size.
+        self._surplus: set[int] = set()
         self._read_carried(unsynced)
 
-    def _read_carried(self, carried: Iterable[MicroOperation | Note]) -> None:
+    def _read_carried(self, carried: Iterable[Carried]) -> None:
         """Take over the pieces and notes of the lifetime before."""
         for each in carried:
-            if isinstance(each, Note):
+            if isinstance(each, Surplus):
+                self._surplus.add(each.number)
+            elif isinstance(each, Note):
                 self._notes.add(each)
             else:
                 self._add(each)
@@ -249,8 +253,11 @@ class Unsynced:
             self._notes.add(note)
 
     def _make_durable(self, micro: MicroOperation) -> None:
-        """Put a piece on the platter."""
+        """Put a piece on the platter; above an undecided disk it is kept instead."""
         micro.apply(self.table)
+        end = stored_until(micro)
+        if end and self.table.own(micro.number).size < end:
+            self._surplus.add(micro.number)
 
     def _note_tail(self, micro: MicroOperation, tails: dict[int, OldTail]) -> None:
         """Note the bytes that a truncation is to drop from the last block that it keeps."""
@@ -300,19 +307,23 @@ class Unsynced:
 
     def copy(self) -> Unsynced:
         """Return a copy, which advances by itself."""
-        copy = Unsynced(self.model, self.platter, (*self.micros, *self._notes))
+        copy = Unsynced(self.model, self.platter, (*self.micros, *self._notes, *self._surpluses()))
         copy._log_order = self._log_order.copy()
         return copy
 
-    def carried_over(self, operations: int) -> tuple[MicroOperation | Note, ...]:
+    def carried_over(self, operations: int) -> tuple[Carried, ...]:
         """Return the pieces and notes, with operations numbered as the next lifetime does it.
 
         This one has had ``operations``, so its last one gets the number 0.
         """
-        return tuple(
+        numbered = [
             each._replace(operation=each.operation - operations)
             for each in (*self.micros, *self._notes)
-        )
+        ]
+        return (*numbered, *self._surpluses())
+
+    def _surpluses(self) -> list[Surplus]:
+        return [Surplus(number) for number in sorted(self._ends_of_platter())]
 
     # -- crash images ------------------------------------------------------------------
 
@@ -326,14 +337,25 @@ class Unsynced:
 
     def _survived(self, survivors: SurvivorSet) -> Inodes:
         table = InodeTable(self.platter)
-        ends: dict[int, int] = {}
         for micro in survivors.applied(self.micros):
             micro.apply(table)
-            ends[micro.number] = max(stored_until(micro), ends.get(micro.number, 0))
-        for number, end in ends.items():
-            if end and table.own(number).size < end:
-                table.own(number).trim()
+        drop_beyond_end(table, self.ends)
         return table.rebase()
+
+    @property
+    def ends(self) -> Ends:
+        """The files that may have bytes beyond their end after a power cut."""
+        return ends_of(self.micros, self._ends_of_platter())
+
+    def _ends_of_platter(self) -> Ends:
+        """Return the files that have bytes beyond their end on the platter."""
+        found: dict[int, int] = {}
+        for number in self._surplus:
+            inode = self.table.get(number)
+            if inode is not None and inode.stored_end > inode.size:
+                found[number] = inode.stored_end
+        self._surplus = set(found)
+        return found
 
 
 def _is_content(operation: Operation, sync: Sync) -> TypeGuard[_ContentChange]:

@@ -13,7 +13,7 @@ from sim.disk.cache.inode import ROOT
 from sim.disk.cache.inode_table import Inodes
 from sim.disk.crash.image import Image
 from sim.disk.crash.micro_operation import MicroOperation
-from sim.disk.crash.notes import Note
+from sim.disk.crash.notes import Carried
 from sim.disk.crash.undecided.content import attributes, data, size
 from sim.disk.crash.undecided.factor import Factor, factors_of, keeps_tears
 from sim.disk.crash.undecided.layer import Layer
@@ -63,7 +63,7 @@ class Box(NamedTuple):
     numbers: tuple[int, ...] = (ROOT,)
     cache: KilledCache | None = None
     durable: tuple[MicroOperation, ...] = ()
-    carried: tuple[MicroOperation | Note, ...] = ()
+    carried: tuple[Carried, ...] = ()
     factors: tuple[Factor, ...] = ()
 
     @classmethod

@@ -82,7 +82,7 @@ def _stored(stack: Stack, level: int, number: int, start: int, end: int) -> byte
 
 def _booted(stack: Stack, level: int, number: int, start: int, end: int) -> bytes | Decision:
     """Return the bytes that a boot finds after a layer: beyond the size they are zeros."""
-    most = stack.layers[level].ends.get(number, 0) if level >= 0 else 0
+    most = _stored_until(stack, level, number)
     if not most:
         return _stored(stack, level, number, start, end)
     length = size_at(stack, level, number, max(end, most))
@@ -97,6 +97,15 @@ def _booted(stack: Stack, level: int, number: int, start: int, end: int) -> byte
         return bytes(end - start)
     found = _stored(stack, level, number, start, length)
     return found if isinstance(found, Decision) else found + bytes(end - length)
+
+
+def _stored_until(stack: Stack, level: int, number: int) -> int:
+    """Return the end of the bytes that a file may have beyond its size after a layer; or 0."""
+    most = stack.layers[level].ends.get(number, 0) if level >= 0 else 0
+    inode = stack.base.get(number) if level == 0 else None
+    if inode is not None and inode.stored_end > inode.size:
+        most = max(most, inode.stored_end)
+    return most
 
 
 class _Events:

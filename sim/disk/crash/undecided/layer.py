@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sim.disk.crash.beyond_end import Ends, ends_of
 from sim.disk.crash.micro_operation import (
     ChangeAttributes,
     Content,
@@ -21,7 +22,6 @@ from sim.disk.crash.micro_operation import (
     SetSize,
     UnlinkName,
     WriteBlock,
-    stored_until,
 )
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import PersistenceModel
@@ -41,7 +41,7 @@ class Layer:
     ``cells``, ``sizes``, ``contents``, ``attributes`` and ``arrivals`` have the pieces that
     change a name, the size, the bytes or the attributes of an inode, or give a name to it;
     ``creations`` those that create it. ``names`` has the names of a directory among ``cells``.
-    ``ends`` has the files of which bytes beyond the end are dropped by the next boot.
+    ``ends`` has the files of which the next boot drops bytes beyond the end.
     """
 
     __slots__ = (
@@ -77,13 +77,9 @@ class Layer:
         self.attributes: dict[int, list[int]] = {}
         self.arrivals: dict[int, list[int]] = {}
         self.creations: dict[int, int] = {}
-        self.ends: dict[int, int] = {}
+        self.ends: Ends = ends_of(self.micros, {})
         for index, micro in enumerate(self.micros):
             self._index(index, micro)
-        for micro in ordering.micros:
-            end = stored_until(micro)
-            if end:
-                self.ends[micro.number] = max(end, self.ends.get(micro.number, 0))
 
     def _needed_by_stale(self, ordering: Ordering, index: int) -> list[int]:
         needed = (ordering.creation(ordering.micros[index].number), ordering.truncation[index])

@@ -12,7 +12,7 @@ from sim.disk.cache.inode_table import InodeTable
 from sim.disk.cache.lazy_inode import LazyInode
 from sim.disk.cache.operation import FailedSync, Operation, SyncFailure
 from sim.disk.crash.micro_operation import MicroOperation
-from sim.disk.crash.notes import Note
+from sim.disk.crash.notes import Carried, Surplus
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.undecided import content, names
@@ -106,12 +106,13 @@ class _UnsyncedAbove(Unsynced):
         model: PersistenceModel,
         stack: Stack,
         durable: Iterable[MicroOperation],
-        carried: Iterable[MicroOperation | Note],
+        carried: Iterable[Carried],
     ) -> None:
         super().__init__(model, Map())
         self.durable = list(durable)
         self.table = _Platter(stack, self.durable, model)
-        self._read_carried(carried)
+        # The layers know the bytes beyond the ends of files.
+        self._read_carried(each for each in carried if not isinstance(each, Surplus))
 
     def _make_durable(self, micro: MicroOperation) -> None:
         self.durable.append(micro)
