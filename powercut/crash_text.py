@@ -21,10 +21,11 @@ from sim.disk.crash.micro_operation import (
     CreateInode,
     ForgetName,
     FreeBlocks,
+    GrowSize,
     LinkName,
     MicroOperation,
     MoveName,
-    SetSize,
+    Size,
     UnlinkName,
     WriteBlock,
     ZeroTail,
@@ -114,7 +115,7 @@ def losses(
     for number in dict.fromkeys(micro.number for micro in left):
         yield from _contents(number, [m for m in left if m.number == number], stale, names)
     for micro in left:
-        if not isinstance(micro, WriteBlock | SetSize):
+        if not isinstance(micro, WriteBlock | Size):
             yield Loss(_text(micro, names), (micro.operation,))
     for index, kept in survivors.torn:
         block = micros[index]
@@ -129,7 +130,7 @@ def _contents(
 ) -> Iterator[Loss]:
     """Yield the lost data of one file, neighbouring ranges as one, and its lost sizes."""
     path = _path(number, names)
-    sizes = [micro for micro in micros if isinstance(micro, SetSize)]
+    sizes = [micro for micro in micros if isinstance(micro, Size)]
     blocks = sorted(
         (micro for micro in micros if isinstance(micro, WriteBlock)),
         key=lambda block: block.offset,
@@ -144,7 +145,7 @@ def _contents(
         old = ", which shows stale bytes" if set(run) & set(stale) else ""
         text = f"data of {path}, bytes {run[0].offset} to {_end(run)}{old}"
         yield Loss(text, tuple(block.operation for block in run))
-    if sizes and not (blocks and all(size.grows for size in sizes)):
+    if sizes and not (blocks and all(isinstance(size, GrowSize) for size in sizes)):
         last = sizes[-1]
         unit = "byte" if last.size == 1 else "bytes"
         yield Loss(f"size of {path}, {last.size} {unit}", (last.operation,))

@@ -23,6 +23,7 @@ from sim.disk.crash.micro_operation import (
     MicroOperation,
     MoveName,
     SetSize,
+    Size,
     UnlinkName,
     WriteBlock,
     ZeroTail,
@@ -165,7 +166,7 @@ class OutcomeSearch:
     ) -> Iterator[tuple[_Decided, _Data]]:
         """Yield every decision on the sizes of a file with one on its data that fits."""
         own = [index for index, micro in enumerate(self._micros) if micro.number == number]
-        sizes = [index for index in own if isinstance(self._micros[index], SetSize | FreeBlocks)]
+        sizes = [index for index in own if isinstance(self._micros[index], Size | FreeBlocks)]
         for sized in self._closed_sets(sizes, decided):
             if self._size(number, sized.kept) == len(content):
                 data = self._data(sized, number, own, content)
@@ -176,8 +177,8 @@ class OutcomeSearch:
         durable = self._platter.get(number)
         size = 0 if durable is None else durable.size
         for index, micro in enumerate(self._micros):
-            if kept >> index & 1 and isinstance(micro, SetSize) and micro.number == number:
-                size = max(size, micro.size) if micro.grows else micro.size
+            if kept >> index & 1 and isinstance(micro, Size) and micro.number == number:
+                size = micro.size if isinstance(micro, SetSize) else max(size, micro.size)
         return size
 
     def _data(self, decided: _Decided, number: int, own: list[int], content: bytes) -> _Data | None:
@@ -188,7 +189,7 @@ class OutcomeSearch:
             micro = self._micros[index]
             if isinstance(micro, WriteBlock | ZeroTail):
                 units.setdefault(micro.offset // unit_bytes, []).append(index)
-        cuts = [index for index in own if isinstance(self._micros[index], SetSize | FreeBlocks)]
+        cuts = [index for index in own if isinstance(self._micros[index], Size | FreeBlocks)]
         kept = decided.kept
         torn: list[tuple[int, int]] = []
         stale: list[int] = []

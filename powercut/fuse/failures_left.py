@@ -18,6 +18,7 @@ from sim.disk.crash.micro_operation import (
     ChangeAttributes,
     CreateInode,
     FreeBlocks,
+    GrowSize,
     MicroOperation,
     SetSize,
     WriteBlock,
@@ -29,7 +30,7 @@ from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.crash.unsynced import Unsynced
 from sim.errors import HarnessError
 
-_CONTENT = (CreateInode, WriteBlock, SetSize, ZeroTail, FreeBlocks, ChangeAttributes)
+_CONTENT = (CreateInode, WriteBlock, GrowSize, SetSize, ZeroTail, FreeBlocks, ChangeAttributes)
 
 
 class FailuresLeft:

@@ -131,7 +131,7 @@ def test_a_layer_drops_bytes_beyond_the_end_that_a_lifetime_has_made_durable() -
     file = SETUP.platter[1].entries["f"]
     ordering = Ordering(MODELS["xfs"])
     written = Layer([WriteBlock(1, file, 4096, b"C", fresh=True, appended=True)], ordering)
-    extended = Layer([SetSize(1, file, 9000, grows=False)], ordering)
+    extended = Layer([SetSize(1, file, 9000)], ordering)
     progress = everything(written), everything(extended)
     killed = Stack(SETUP.platter, (written,), progress[:1])
     assert content.data(killed, file, 4096, 4097) == b"C"

@@ -99,7 +99,7 @@ MUTANTS = (
     Mutant("stale bytes show in the place of a lost piece", Progress.can_be_stale,
            "if needed is None or (self.stale | self.not_stale) >> index & 1:", "if True:"),
     Mutant("a size that grows counts only if it is larger", content.size_at,
-           "if 0 <= grows <= found:", "if False:"),
+           "if not isinstance(micro, SetSize) and _grown_to(micro) <= found:", "if False:"),
     Mutant("a truncation ends the search for a size", content.size_at,
            "return min(max(found, micro.size), cap)", "found = max(found, micro.size)",
            example=TRUNCATED),

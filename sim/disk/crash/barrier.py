@@ -15,6 +15,8 @@ from sim.disk.crash.micro_operation import (
     Departure,
     ForgetName,
     FreeBlocks,
+    GrowSize,
+    Growth,
     LinkName,
     MicroOperation,
     MoveName,
@@ -170,9 +172,11 @@ def _asked_for(ordering: Ordering, sync: Sync, passing: set[int]) -> int:
         match micro:
             case CreateInode() | WriteBlock() | ZeroTail() | FreeBlocks():
                 guaranteed = own and is_in_pages_of(sync, micro)
-            case SetSize(grows=grows):
+            case GrowSize():
                 in_pages = is_in_pages_of(sync, micro) or _has_its_data(ordering, index, wanted)
-                guaranteed = (own and in_pages) or (everything and not grows)
+                guaranteed = own and in_pages
+            case SetSize():
+                guaranteed = own or everything
             case ChangeAttributes():
                 guaranteed = everything or (own and not sync.data_only)
             case LinkName() | MoveName():
@@ -203,9 +207,8 @@ def _has_its_data(ordering: Ordering, index: int, wanted: int) -> bool:
     if not index or not wanted >> (index - 1) & 1:
         return False
     data, size = ordering.micros[index - 1 : index + 1]
-    if isinstance(size, SetSize) and size.of_block:
-        return False
-    return isinstance(data, WriteBlock) and data.operation == size.operation
+    is_of_data = isinstance(size, GrowSize) and size.cause is Growth.WRITE
+    return is_of_data and isinstance(data, WriteBlock) and data.operation == size.operation
 
 
 def pages_of(sync: Sync | FailedSync) -> tuple[int, int]:
@@ -225,9 +228,9 @@ def is_in_pages_of(sync: Sync | FailedSync, micro: MicroOperation) -> bool:
             start, end = micro.offset, micro.offset + len(micro.data)
         case ZeroTail():
             start, end = micro.offset, micro.end
-        case SetSize(of_block=True):
+        case GrowSize(cause=Growth.BLOCK):
             return not sync.end
-        case SetSize(grows=True, of_page=True):
+        case GrowSize(cause=Growth.WRITE | Growth.ALLOCATION_WITHIN):
             start, end = micro.size - 1, micro.size
         case _:
             return True

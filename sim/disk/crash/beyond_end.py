@@ -32,7 +32,7 @@ def stored_until(micro: MicroOperation) -> int:
             return micro.end
         case FreeBlocks():
             return sys.maxsize
-        case SetSize(grows=False, size=size, cut=cut):
+        case SetSize(size=size, cut=cut):
             return 0 if cut == size else sys.maxsize
         case _:
             return 0

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from sim.disk.cache.operation import FailedSync
 from sim.disk.crash.barrier import is_in_pages_of, pages_of
-from sim.disk.crash.micro_operation import MicroOperation, SetSize, WriteBlock
+from sim.disk.crash.micro_operation import GrowSize, Growth, MicroOperation, WriteBlock
 
 
 def left_by(failed: FailedSync, micros: Sequence[MicroOperation]) -> Iterator[MicroOperation]:
     """Yield the pieces without those that the kernel forgets because their pages count as clean.
 
-    These are the data in the pages of the barrier, and the sizes of writes that end in them.
+    These are the data in the pages of the barrier, and the sizes of writes that end in them; not
+    those of allocations that extended the file.
     """
     first, _ = pages_of(failed)
     for index, micro in enumerate(micros):
@@ -20,7 +21,7 @@ def left_by(failed: FailedSync, micros: Sequence[MicroOperation]) -> Iterator[Mi
             yield micro
         elif isinstance(micro, WriteBlock):
             yield from _other_pages(failed, micro)
-        elif not (isinstance(micro, SetSize) and micro.grows and micro.of_page):
+        elif not isinstance(micro, GrowSize) or micro.cause is Growth.ALLOCATION:
             yield micro
         elif index and _begins_before(first, micros[index - 1], micro):
             yield micro._replace(size=first)
@@ -36,7 +37,7 @@ def _other_pages(failed: FailedSync, write: WriteBlock) -> Iterator[WriteBlock]:
         yield write._replace(offset=last, data=write.data[last - start :])
 
 
-def _begins_before(first: int, data: MicroOperation, size: SetSize) -> bool:
+def _begins_before(first: int, data: MicroOperation, size: GrowSize) -> bool:
     """Return whether this is the size of a unit that has data before the pages."""
     if not isinstance(data, WriteBlock) or data.operation != size.operation:
         return False

@@ -9,6 +9,7 @@ before a kill have numbers of zero and below. ``number`` is the inode.
 from __future__ import annotations
 
 import stat
+from enum import Enum, auto
 from typing import NamedTuple
 
 from sim.disk.cache.inode import SECTOR_BYTES, Inode
@@ -67,32 +68,50 @@ class WriteBlock(NamedTuple):
         return f"data of inode {self.number}, bytes {self.offset} to {end}"
 
 
-class SetSize(NamedTuple):
-    """A size in bytes. ``grows``: it counts only if the file is shorter; otherwise it is set.
+class Growth(Enum):
+    """The calls that give a file a size which counts only if the file is shorter."""
 
-    Bytes stored at or beyond ``cut`` are dropped with it; None: none are. ``ordered``: it
-    follows earlier metadata where the model keeps metadata in order. ``tail`` are bytes that
-    return at ``tail_at`` (``OldTail``). ``of_block``: it is the end of a block in a gap, which no
-    call gave the file. ``of_page``: if it grows the file, a write gave it to the file, or counts
-    as having done so, and it becomes durable with the page in which it ends.
+    WRITE = auto()
+    """A write that ends there, or reaches the end of this block."""
+    BLOCK = auto()
+    """A write before or behind a gap: no call gave the file this size, the end of a block."""
+    ALLOCATION = auto()
+    """``posix_fallocate`` that extends the file, or a truncation to the size that it has."""
+    ALLOCATION_WITHIN = auto()
+    """``posix_fallocate`` within the file."""
+
+
+class GrowSize(NamedTuple):
+    """A size in bytes that counts only if the file is shorter."""
+
+    operation: int
+    number: int
+    size: int
+    cause: Growth = Growth.WRITE
+
+    def apply(self, table: InodeTable) -> None:
+        table.own(self.number).grow(self.size)
+
+    def __str__(self) -> str:
+        return f"size of inode {self.number}, {self.size} bytes"
+
+
+class SetSize(NamedTuple):
+    """The size in bytes that a truncation sets.
+
+    Bytes stored at or beyond ``cut`` are dropped with it; None: none are. ``tail`` are bytes that
+    return at ``tail_at`` (``OldTail``).
     """
 
     operation: int
     number: int
     size: int
-    grows: bool
     cut: int | None = None
-    ordered: bool = True
     tail_at: int = 0
     tail: bytes = b""
-    of_block: bool = False
-    of_page: bool = True
 
     def apply(self, table: InodeTable) -> None:
         inode = table.own(self.number)
-        if self.grows:
-            inode.grow(self.size)
-            return
         if self.tail:
             inode.write(self.tail_at, self.tail)
         if self.cut is not None:
@@ -241,6 +260,7 @@ class ChangeAttributes(NamedTuple):
 MicroOperation = (
     CreateInode
     | WriteBlock
+    | GrowSize
     | SetSize
     | ZeroTail
     | FreeBlocks
@@ -252,6 +272,7 @@ MicroOperation = (
 )
 # Each union is made once: to make it inside a condition would cost more than the condition.
 Content = WriteBlock | ZeroTail
+Size = GrowSize | SetSize
 Arrival = LinkName | MoveName
 """A piece that gives an inode a name."""
 Departure = UnlinkName | MoveName

@@ -161,6 +161,4 @@ def _ends(note: Note, sync: Sync, rewritten: set[int], table: InodeTable) -> boo
 
 def _is_rewriting(micro: MicroOperation) -> bool:
     """Return whether this is a write to a file, or a truncation of it."""
-    if isinstance(micro, SetSize):
-        return not micro.grows
-    return isinstance(micro, Content)
+    return isinstance(micro, SetSize | Content)

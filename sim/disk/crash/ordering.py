@@ -23,11 +23,14 @@ from sim.disk.crash.micro_operation import (
     CreateInode,
     ForgetName,
     FreeBlocks,
+    GrowSize,
+    Growth,
     LinkName,
     MicroOperation,
     MoveName,
     Name,
     SetSize,
+    Size,
     UnlinkName,
     WriteBlock,
     ZeroTail,
@@ -49,6 +52,7 @@ Unit = tuple[int, int]
 
 _NotContent = (
     CreateInode
+    | GrowSize
     | SetSize
     | FreeBlocks
     | LinkName
@@ -59,17 +63,20 @@ _NotContent = (
 )
 
 
+_ALLOCATIONS = (Growth.ALLOCATION, Growth.ALLOCATION_WITHIN)
+
+
 class Ordering:
     """The unsynced pieces (``micros``) and their predecessors; grows by one piece at a time.
 
-    ``truncation`` is for each piece the last unsynced truncation of its file before it.
+    ``truncation_before`` is for each piece the last unsynced truncation of its file before it.
     """
 
     __slots__ = (
         "_arrivals", "_attributes", "_blocks", "_creations", "_data", "_durable_names", "_freed",
         "_fresh", "_given", "_given_later", "_last_directory_rename", "_left_names", "_metadata",
         "_new_directories", "_places", "_set_sizes", "_sizes", "_units", "_zeros", "micros",
-        "model", "needs", "order", "truncation",
+        "model", "needs", "order", "truncation_before",
     )  # fmt: skip
 
     def __init__(self, model: PersistenceModel) -> None:
@@ -77,7 +84,7 @@ class Ordering:
         self.micros: list[MicroOperation] = []
         self.needs: list[int] = []
         self.order: list[int] = []
-        self.truncation: list[int | None] = []
+        self.truncation_before: list[int | None] = []
         # Indexes of pieces: by inode, by operation, or by a place in a file.
         self._creations: dict[int, int] = {}
         self._units: dict[Unit, int] = {}
@@ -126,14 +133,14 @@ class Ordering:
             order |= all_order[before] | itself
         if self.model.sequential:
             order = (1 << len(all_order)) - 1
-        self.truncation.append(self._set_sizes.get(micro.number))
+        self.truncation_before.append(self._set_sizes.get(micro.number))
         self.micros.append(micro)
         all_needs.append(needs)
         all_order.append(order)
 
     def _in_order(self, micro: _NotContent) -> bool:
         """Return whether this piece follows all earlier metadata."""
-        if isinstance(micro, SetSize) and not micro.ordered:
+        if isinstance(micro, GrowSize) and micro.cause in _ALLOCATIONS:
             return False
         return self.model.metadata_in_order and not isinstance(micro, CreateInode | FreeBlocks)
 
@@ -157,9 +164,7 @@ class Ordering:
             assert isinstance(truncation, SetSize), truncation
             known = truncation.size
         sizes = (self.micros[index] for index in self._sizes.get(number, ()) if index > last)
-        return known >= size or any(
-            isinstance(each, SetSize) and each.size == size for each in sizes
-        )
+        return known >= size or any(isinstance(each, Size) and each.size == size for each in sizes)
 
     def new_name_is_unsynced(self, unlink: UnlinkName) -> bool:
         """Return whether the new name is unsynced, if a rename has removed this old name."""
@@ -193,7 +198,7 @@ class Ordering:
             if inode in self._creations:
                 yield self._creations[inode]
         match micro:
-            case SetSize() | FreeBlocks():
+            case GrowSize() | SetSize() | FreeBlocks():
                 yield from self._before_size(micro)
             case ChangeAttributes():
                 if number in self._attributes:
@@ -205,16 +210,18 @@ class Ordering:
             case CreateInode() | LinkName():
                 pass
 
-    def _before_size(self, micro: SetSize | FreeBlocks) -> Iterable[int]:
+    def _before_size(self, micro: Size | FreeBlocks) -> Iterable[int]:
         """Yield the last truncation, and the data or zeros for which this size waits."""
         if micro.number in self._set_sizes:
             yield self._set_sizes[micro.number]
-        if isinstance(micro, FreeBlocks):
-            return
-        if micro.grows:
-            yield from self._data_below(micro)
-        elif self.model.truncation is Truncation.ZEROS_FIRST and micro.cut != micro.size:
-            yield from self._zeros.get(micro.operation, ())
+        zeros_first = self.model.truncation is Truncation.ZEROS_FIRST
+        match micro:
+            case GrowSize():
+                yield from self._data_below(micro)
+            case SetSize() if zeros_first and micro.cut != micro.size:
+                yield from self._zeros.get(micro.operation, ())
+            case _:
+                pass
 
     def _before_content(self, content: Content, written: Sequence[Unit]) -> list[int]:
         number = content.number
@@ -234,7 +241,7 @@ class Ordering:
                     before.append(size)
         return before
 
-    def _data_below(self, size: SetSize) -> Iterable[int]:
+    def _data_below(self, size: GrowSize) -> Iterable[int]:
         """Yield the data of the last block below a size, as far as the model waits for it."""
         waits = self.model.data_before_size
         if waits is DataBeforeSize.NEVER:
@@ -307,8 +314,10 @@ class Ordering:
         match micro:
             case CreateInode():
                 self._creations[number] = index
+            case GrowSize():
+                self._sizes.setdefault(number, []).append(index)
             case SetSize():
-                self._remember_size(micro, index)
+                self._remember_set_size(micro, index)
             case ChangeAttributes():
                 self._attributes[number] = index
                 self._metadata |= closed
@@ -324,11 +333,9 @@ class Ordering:
                     else:
                         self._new_directories.add(number)
 
-    def _remember_size(self, micro: SetSize, index: int) -> None:
+    def _remember_set_size(self, micro: SetSize, index: int) -> None:
         number = micro.number
         self._sizes.setdefault(number, []).append(index)
-        if micro.grows:
-            return
         self._metadata |= self.order[index] | 1 << index
         self._set_sizes[number] = index
         if micro.cut is not None:

@@ -21,6 +21,7 @@ from sim.disk.crash.micro_operation import (
     MoveName,
     Name,
     SetSize,
+    Size,
     UnlinkName,
     WriteBlock,
     given_name,
@@ -146,12 +147,12 @@ def _left_over(
         micro = ordering.micros[index]
         parts: Iterable[MicroOperation] = losses_left.get(index, ())
         if durable >> index & 1:
-            if isinstance(micro, SetSize) and not micro.grows:
+            if isinstance(micro, SetSize):
                 cut = sys.maxsize if micro.cut is None else micro.cut
                 cut_from[micro.number] = min(cut, cut_from.get(micro.number, cut))
             if isinstance(micro, Arrival) and index not in passing:
                 names.setdefault(given_name(micro), micro.number)
-        elif micro.number in cut_from and isinstance(micro, SetSize | WriteBlock):
+        elif micro.number in cut_from and isinstance(micro, Size | WriteBlock):
             parts = _without_cut(micro, cut_from[micro.number])
         elif isinstance(micro, Arrival):
             parts = _without_taken_name(micro, names)
@@ -177,7 +178,7 @@ def _is_back(removal: UnlinkName | ForgetName, names: dict[Name, int]) -> bool:
     return names.get(taken_name(removal)) == removal.number
 
 
-def _without_cut(micro: SetSize | WriteBlock, cut: int) -> Iterator[MicroOperation]:
+def _without_cut(micro: Size | WriteBlock, cut: int) -> Iterator[MicroOperation]:
     """Yield a piece without what later, durable truncations dropped from byte ``cut`` on."""
     if isinstance(micro, WriteBlock) and micro.offset < cut:
         yield micro._replace(data=micro.data[: cut - micro.offset])

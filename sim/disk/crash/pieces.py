@@ -24,10 +24,13 @@ from sim.disk.crash.micro_operation import (
     CreateInode,
     ForgetName,
     FreeBlocks,
+    GrowSize,
+    Growth,
     LinkName,
     MicroOperation,
     MoveName,
     SetSize,
+    Size,
     UnlinkName,
     WriteBlock,
     ZeroTail,
@@ -108,7 +111,8 @@ def pieces(
         case Link(_, inode, directory, name, _):
             yield LinkName(number, inode, directory, name)
         case Allocate(_, inode, end, before, _):
-            yield SetSize(number, inode, end, grows=True, ordered=False, of_page=end <= before)
+            cause = Growth.ALLOCATION if end > before else Growth.ALLOCATION_WITHIN
+            yield GrowSize(number, inode, end, cause)
         case Resize():
             yield from _size(operation, number, model, earlier)
         case SetAttributes(_, inode, mode, uid, gid, atime_ns, mtime_ns, _):
@@ -119,13 +123,13 @@ def pieces(
             assert_never(operation)
 
 
-def uncut(operation: Write | Resize | Allocate, number: int) -> WriteBlock | SetSize:
+def uncut(operation: Write | Resize | Allocate, number: int) -> WriteBlock | Size:
     """Return the one piece of a change of content that becomes durable as a whole."""
     if isinstance(operation, Allocate):
-        return SetSize(number, operation.inode, operation.end, grows=True)
+        return GrowSize(number, operation.inode, operation.end)
     if isinstance(operation, Resize):
         size = operation.size
-        return SetSize(number, operation.inode, size, grows=False, cut=size)
+        return SetSize(number, operation.inode, size, cut=size)
     end = operation.offset + len(operation.data)
     return WriteBlock(
         number, operation.inode, operation.offset, operation.data, fresh=False, appended=False,
@@ -152,14 +156,14 @@ def _data(
         else:
             yield from _units(write, number, start, limit, model.unit_bytes, fresh, 0)
             if limit > write.size_before:
-                yield SetSize(number, write.inode, limit, grows=True)
+                yield GrowSize(number, write.inode, limit)
             yield from _end_of_block(write, number, limit, write.size_before, model, earlier)
         start = limit
 
 
 def _end_of_block(
     write: Write, number: int, offset: int, gap_end: int, model: PersistenceModel, earlier: Earlier
-) -> Iterator[SetSize]:
+) -> Iterator[GrowSize]:
     """Yield the end of the block below ``offset`` as a size, if a gap of the file is behind it.
 
     The kernel writes the block as a whole, so the file gets this size with it.
@@ -168,7 +172,7 @@ def _end_of_block(
     if model.sequential or model.has_whole_calls or not 0 < size <= gap_end:
         return
     if not earlier.reaches(write.inode, size):
-        yield SetSize(number, write.inode, size, grows=True, of_block=True)
+        yield GrowSize(number, write.inode, size, Growth.BLOCK)
 
 
 def _size(
@@ -181,29 +185,29 @@ def _size(
     """
     _, inode, size, before, _ = resize
     if size == before:
-        yield SetSize(number, inode, size, grows=True, ordered=False, of_page=False)
+        yield GrowSize(number, inode, size, Growth.ALLOCATION)
         return
     if size > before:
         tail = earlier.old_tail(inode, before)[: size - before]
-        yield SetSize(number, inode, size, grows=False, tail_at=before, tail=tail)
+        yield SetSize(number, inode, size, tail_at=before, tail=tail)
         yield from _zeros(number, inode, before, before + len(tail), model.unit_bytes)
         return
     block_end = -(-size // BLOCK_BYTES) * BLOCK_BYTES
     new_block = earlier.allocates(inode, size // BLOCK_BYTES)
     match model.truncation:
         case Truncation.WHOLE:
-            yield SetSize(number, inode, size, grows=False, cut=size)
+            yield SetSize(number, inode, size, cut=size)
         case Truncation.ZEROS_FIRST | Truncation.ZEROS_APART:
             yield from _zeros(number, inode, size, min(block_end, before), model.unit_bytes)
             apart = model.truncation is Truncation.ZEROS_APART or not new_block
-            yield SetSize(number, inode, size, grows=False, cut=block_end if apart else size)
+            yield SetSize(number, inode, size, cut=block_end if apart else size)
         case Truncation.FREED_LATER:
-            yield SetSize(number, inode, size, grows=False)
+            yield SetSize(number, inode, size)
             yield FreeBlocks(number, inode, block_end)
             yield from _zeros(number, inode, size, min(block_end, before), model.unit_bytes)
         case Truncation.APART:
             yield from _zeros(number, inode, size, min(block_end, before), model.unit_bytes)
-            yield SetSize(number, inode, size, grows=False)
+            yield SetSize(number, inode, size)
             yield FreeBlocks(number, inode, block_end)
         case _:
             assert_never(model.truncation)

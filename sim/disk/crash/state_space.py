@@ -21,6 +21,7 @@ from sim.disk.crash.micro_operation import (
     Arrival,
     CreateInode,
     FreeBlocks,
+    GrowSize,
     MicroOperation,
     NameChange,
     SetSize,
@@ -212,7 +213,7 @@ class StateSpace:
         changes_nothing = repeats(micro, inodes)
         ways: list[_Branch] = [] if changes_nothing and allowed else [lost]
         makes_new = is_new or index >= walk.since
-        shows, freed = walk.stale[index], self.ordering.truncation[index]
+        shows, freed = walk.stale[index], self.ordering.truncation_before[index]
         if shows is not None and inode is not None and (freed is None or survived >> freed & 1):
             ways.append((position, survived, inodes, key, torn, (*stale, index), makes_new, shows))
         if allowed and changes_nothing:
@@ -241,17 +242,14 @@ class StateSpace:
         count = len(everything)
         model = self.ordering.model
         waits = model.sequential or model.rename_waits is not RenameWaits.NOTHING
-        truncates = any(
-            isinstance(m, ZeroTail | FreeBlocks) or (isinstance(m, SetSize) and not m.grows)
-            for m in self.micros
-        )
+        truncates = any(isinstance(micro, ZeroTail | FreeBlocks | SetSize) for micro in self.micros)
         if waits or truncates:
             return everything, count, count
-        names = [i for i in everything if not isinstance(self.micros[i], WriteBlock | SetSize)]
+        names = [i for i in everything if not isinstance(self.micros[i], WriteBlock | GrowSize)]
         if model.data_before_size is not DataBeforeSize.NEVER:
-            contents = [i for i in everything if isinstance(self.micros[i], WriteBlock | SetSize)]
+            contents = [i for i in everything if isinstance(self.micros[i], WriteBlock | GrowSize)]
             return names + contents, len(names), count
-        sizes = [i for i in everything if isinstance(self.micros[i], SetSize)]
+        sizes = [i for i in everything if isinstance(self.micros[i], GrowSize)]
         data = [i for i in everything if isinstance(self.micros[i], WriteBlock)]
         return names + sizes + data, len(names), len(names) + len(sizes)
 

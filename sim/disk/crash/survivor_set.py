@@ -118,7 +118,7 @@ def can_be_stale(ordering: Ordering, survived: int, index: int) -> bool:
     micro = ordering.micros[index]
     if survived >> index & 1 or not isinstance(micro, WriteBlock):
         return False
-    for needed in (ordering.creation(micro.number), ordering.truncation[index]):
+    for needed in (ordering.creation(micro.number), ordering.truncation_before[index]):
         if needed is not None and not survived >> needed & 1:
             return False
     match ordering.model.stale_bytes:

@@ -266,7 +266,7 @@ class Unsynced:
             case WriteBlock():
                 tails.pop(number, None)
                 return
-            case ZeroTail(offset=start) | SetSize(grows=False, size=start):
+            case ZeroTail(offset=start) | SetSize(size=start):
                 pass
             case _:
                 return

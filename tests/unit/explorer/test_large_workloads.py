@@ -15,7 +15,7 @@ from powercut.explorer.explore import explore
 from powercut.explorer.lazy import lazy_explorer
 from powercut.explorer.limits import Engine, Limits
 from sim.disk.calls.process import Process
-from sim.disk.crash.micro_operation import SetSize, WriteBlock
+from sim.disk.crash.micro_operation import GrowSize, WriteBlock
 from sim.disk.disk import Disk
 
 
@@ -76,8 +76,8 @@ def test_a_lost_write_of_a_large_file_is_named_as_a_whole(engine: Engine) -> Non
     ((_, micros),) = unsynced_along(journal, found.model, {done})
     lost = lost_pieces(micros, failure.crashes[0])
     assert {len(each.data) for each in lost if isinstance(each, WriteBlock)} <= {1 << 20}
-    assert all(each.size % (1 << 20) == 0 for each in lost if isinstance(each, SetSize))
-    assert {type(each) for each in lost} <= {WriteBlock, SetSize}
+    assert all(each.size % (1 << 20) == 0 for each in lost if isinstance(each, GrowSize))
+    assert {type(each) for each in lost} <= {WriteBlock, GrowSize}
     image = image_after(journal, found.model, failure.crashes, lambda _disk: None)
     known = found.workload.history.known(failure.entries)
     again = found.checker.violation(Disk(image, found.model), known)

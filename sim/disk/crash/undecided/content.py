@@ -11,6 +11,7 @@ from sim.disk.crash.micro_operation import (
     ChangeAttributes,
     CreateInode,
     FreeBlocks,
+    GrowSize,
     MicroOperation,
     SetSize,
     WriteBlock,
@@ -44,19 +45,15 @@ def size_at(stack: Stack, level: int, number: int, cap: int) -> int | Decision:
             if found >= cap:
                 return cap
             micro = layer.micros[index]
-            grows = micro.grows if isinstance(micro, WriteBlock) else 0
-            if isinstance(micro, SetSize):
-                grows = micro.size if micro.grows else -1
-            if 0 <= grows <= found:
+            if not isinstance(micro, SetSize) and _grown_to(micro) <= found:
                 continue
             survived = stack.survived(level, index)
             if isinstance(survived, Decision):
                 return survived
-            if survived and grows >= 0:
-                found = grows
-            elif survived:
-                assert isinstance(micro, SetSize), micro
+            if survived and isinstance(micro, SetSize):
                 return min(max(found, micro.size), cap)
+            if survived:
+                found = _grown_to(micro)
         if number in layer.creations:
             created = layer.micros[layer.creations[number]]
             assert isinstance(created, CreateInode), created
@@ -64,6 +61,14 @@ def size_at(stack: Stack, level: int, number: int, cap: int) -> int | Decision:
         level -= 1
     inode = stack.base.get(number)
     return min(max(found, 0 if inode is None else inode.size), cap)
+
+
+def _grown_to(micro: MicroOperation) -> int:
+    """Return the size of the file after this piece, if it was smaller before."""
+    if isinstance(micro, GrowSize):
+        return micro.size
+    assert isinstance(micro, WriteBlock), micro
+    return micro.grows
 
 
 def data(stack: Stack, number: int, start: int, end: int) -> bytes | Decision:

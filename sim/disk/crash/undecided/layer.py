@@ -15,6 +15,7 @@ from sim.disk.crash.micro_operation import (
     CreateInode,
     ForgetName,
     FreeBlocks,
+    GrowSize,
     LinkName,
     MicroOperation,
     MoveName,
@@ -82,7 +83,8 @@ class Layer:
             self._index(index, micro)
 
     def _needed_by_stale(self, ordering: Ordering, index: int) -> list[int]:
-        needed = (ordering.creation(ordering.micros[index].number), ordering.truncation[index])
+        creation = ordering.creation(ordering.micros[index].number)
+        needed = (creation, ordering.truncation_before[index])
         return [self.durable + each for each in needed if each is not None]
 
     def _index(self, index: int, micro: MicroOperation) -> None:
@@ -94,6 +96,8 @@ class Layer:
                 self.attributes.setdefault(number, []).append(index)
             case LinkName() | UnlinkName() | ForgetName() | MoveName():
                 self._index_names(index, micro)
+            case GrowSize():
+                self.sizes.setdefault(number, []).append(index)
             case SetSize():
                 self.sizes.setdefault(number, []).append(index)
                 if micro.cut is not None or micro.tail:
