@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
+import re
 import threading
 import time
 from _thread import RLock, get_ident
@@ -23,9 +24,8 @@ from xxhash import xxh3_128_digest
 
 from powercut.interpose.dotted_path import resolve_dots
 from sim.disk.calls.descriptor import FIRST_DESCRIPTOR
-from sim.disk.calls.name_calls import OWN_DESCRIPTOR
 from sim.disk.calls.process import Process
-from sim.errors import HarnessError, PowerOff
+from sim.errors import HarnessError, PowerOff, UnsupportedOperation
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -39,6 +39,11 @@ _WINDOW: Final = 4096
 """Numbers of descriptors that one lifetime may use."""
 _WINDOWS: Final = ((1 << 31) - FIRST_DESCRIPTOR) // _WINDOW - 1
 _window: Final = count()
+_THROUGH_DESCRIPTOR: Final = re.compile(
+    r"/(?:proc/(?:(?:thread-)?self|\d+)(?:/task/\d+)?/fd|dev/fd)/(\d+)(?:/.*)?",
+    re.ASCII | re.DOTALL,
+)
+"""The paths that lead to what a descriptor refers to, or on from there (proc(5))."""
 
 
 class Mapping(Protocol):
@@ -101,7 +106,8 @@ class Lifetime:
     def where(self, path: Any, dir_fd: Any = None) -> tuple[bool, Any]:
         """Return whether ``path``, or a descriptor in its place, is on the disk; and the path.
 
-        The path is the one that was given, unless it leads across the root by ``..``.
+        The path is the one that was given, unless it leads across the root by ``..``. Raises
+        ``UnsupportedOperation`` for a path through a descriptor of the disk.
         """
         if type(path) is str:
             text = path
@@ -117,6 +123,7 @@ class Lifetime:
             return isinstance(dir_fd, int) and dir_fd >= FIRST_DESCRIPTOR, path
         found = self.known.get(text)
         if found is None:
+            self._check_descriptor(text)
             found, other = self._find(text)
             if other is not None:
                 return found, os.fsencode(other) if isinstance(path, bytes) else other
@@ -145,8 +152,20 @@ class Lifetime:
             found = posixpath.join(place, *names)
             on_disk = self.holds(place) or (".." not in names and self.holds(_clean(found)))
             return on_disk, None if on_disk == self.holds(whole) else found
-        on_disk = self.holds(text) or self.holds(_clean(whole)) or _names_descriptor(text)
+        on_disk = self.holds(text) or self.holds(_clean(whole))
         return on_disk, None if not on_disk or text is whole else whole
+
+    def _check_descriptor(self, path: str) -> None:
+        """Refuse a path that leads through a descriptor of the disk, which the kernel lacks."""
+        found = _THROUGH_DESCRIPTOR.fullmatch(path)
+        if found is None or int(found[1]) < FIRST_DESCRIPTOR:
+            return
+        refusal = UnsupportedOperation(
+            f"{path} is not modelled by the simulated disk: give the descriptor in place of the "
+            f"path, as in os.stat({found[1]}); only os.link takes the path /proc/self/fd/{found[1]}"
+        )
+        self.refuse(refusal)
+        raise refusal
 
     def holds(self, path: str) -> bool:
         """Return whether a normalized absolute path is the root, or below it."""
@@ -270,12 +289,6 @@ class Lifetime:
 
     def fstat(self, fd: int) -> os.stat_result:
         return self.call(Process.fstat, fd)
-
-
-def _names_descriptor(path: str) -> bool:
-    """Return whether ``path`` names a descriptor of the disk; ``link`` alone can use it."""
-    found = OWN_DESCRIPTOR.fullmatch(path)
-    return found is not None and int(found[1]) >= FIRST_DESCRIPTOR
 
 
 def _clean(path: str) -> str:

@@ -9,7 +9,13 @@ import errno
 from typing import Any
 
 from powercut.interpose.router import Router
-from powercut.interpose.wrapper import Real, Routed, is_of_disk, refusing
+from powercut.interpose.wrapper import (
+    Real,
+    Routed,
+    is_of_disk,
+    is_own_descriptor,
+    refusing,
+)
 from sim.disk.calls.process import Process
 from sim.disk.os_error import os_error
 from sim.errors import HarnessError
@@ -66,7 +72,10 @@ def two_path_call(name: str, real: Real) -> Routed:
             return real(src, dst, **options)
         if isinstance(src, int) or isinstance(dst, int):
             return real(src, dst, **options)
-        from_disk, source = lifetime.where(src, options.get("src_dir_fd"))
+        if name == "link" and type(src) is str and is_own_descriptor(src):
+            from_disk, source = True, src
+        else:
+            from_disk, source = lifetime.where(src, options.get("src_dir_fd"))
         to_disk, target = lifetime.where(dst, options.get("dst_dir_fd"))
         if from_disk and to_disk:
             if lifetime.is_plain and not options:

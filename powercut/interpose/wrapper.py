@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sim.disk.calls.descriptor import FIRST_DESCRIPTOR
+from sim.disk.calls.name_calls import OWN_DESCRIPTOR
 from sim.disk.calls.process import Process
 from sim.errors import UnsupportedOperation
 
@@ -23,6 +24,12 @@ def is_of_disk(fd: Any) -> bool:
         return False
     number = fd.fileno()
     return isinstance(number, int) and number >= FIRST_DESCRIPTOR
+
+
+def is_own_descriptor(path: str) -> bool:
+    """Return whether ``path`` names a descriptor of the disk as ``link`` takes it."""
+    found = OWN_DESCRIPTOR.fullmatch(path)
+    return found is not None and int(found[1]) >= FIRST_DESCRIPTOR
 
 
 def refusing(name: str) -> Callable[[Process], None]:
