@@ -258,6 +258,27 @@ def test_a_descriptor_that_syncs_writes_like_any_other(arm: Arm, flag: int) -> N
     assert content(arm, arm.path("a")) == b"content"
 
 
+@pytest.mark.parametrize("flags", [os.RWF_HIPRI, os.RWF_DSYNC, os.RWF_SYNC, os.RWF_APPEND])
+def test_a_vector_is_written_as_its_flags_say(arm: Arm, descriptor: int, flags: int) -> None:
+    appends = flags == os.RWF_APPEND
+    arm.os.lseek(descriptor, 2, os.SEEK_SET)
+    assert arm.os.pwritev(descriptor, [b"4", b"5"], 1, flags) == 2
+    assert arm.os.lseek(descriptor, 0, os.SEEK_CUR) == 2
+    assert arm.os.pwritev(descriptor, [b"6"], -1, flags) == 1
+    assert arm.os.lseek(descriptor, 0, os.SEEK_CUR) == (10 if appends else 3)
+    written = b"content456" if appends else b"c46tent"
+    assert arm.os.pread(descriptor, 20, 0) == written
+    assert arm.os.pwritev(descriptor, [b""], 99, flags) == 0
+    fails(errno.EINVAL, arm.os.pwritev, descriptor, [b"x"], -2, flags)
+    fails(errno.EINVAL, arm.os.pwritev, descriptor, [b"x"], (1 << 63) - 1, flags)
+    buffer = bytearray(3)
+    assert arm.os.preadv(descriptor, [buffer], 0, flags) == 3
+    assert buffer == written[:3]
+    reader = arm.os.open(arm.path("a"), os.O_RDONLY)
+    fails(errno.EBADF, arm.os.pwritev, reader, [b"x"], 0, flags)
+    arm.os.close(reader)
+
+
 def test_what_changes_content_changes_the_time_of_modification(arm: Arm, descriptor: int) -> None:
     changes: dict[str, Callable[[], object]] = {
         "write": lambda: arm.os.write(descriptor, b"x"),

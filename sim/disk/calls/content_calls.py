@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # The largest file of ext4 with blocks of 4,096 bytes.
 FILE_MAX_BYTES: Final = ((1 << 32) - 1) * 4096
+_SYNC_FLAGS: Final = os.RWF_DSYNC | os.RWF_SYNC
 
 
 class ContentCalls(SyncCalls):
@@ -176,8 +177,11 @@ class ContentCalls(SyncCalls):
             raise os_error(errno.EBADF)
         return self._inode(file.number)
 
-    def _put(self, file: OpenFile, inode: Inode, data: bytes, offset: int) -> int:
-        """Write some bytes, and sync them if the file was opened so; return their number."""
+    def _put(self, file: OpenFile, inode: Inode, data: bytes, offset: int, flags: int = 0) -> int:
+        """Write some bytes, and sync them if the file was opened so; return their number.
+
+        ``RWF_DSYNC`` and ``RWF_SYNC`` in ``flags`` sync them too.
+        """
         assert data
         if offset + len(data) > FILE_MAX_BYTES:
             data = data[: max(FILE_MAX_BYTES - offset, 0)]
@@ -186,8 +190,8 @@ class ContentCalls(SyncCalls):
         if not self._trusted:
             self._drop_privileges(inode, file.path)
         count = self.disk.write(inode, offset, data, file.path)
-        if file.flags.sync:
-            data_only = file.flags.sync_data_only
+        if file.flags.sync or flags & _SYNC_FLAGS:
+            data_only = file.flags.sync_data_only and not flags & os.RWF_SYNC
             self._sync(file, data_only=data_only, start=offset, end=offset + count)
         return count
 

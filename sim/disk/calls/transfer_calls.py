@@ -6,8 +6,9 @@ Each call that writes makes one write to the disk, and so is one crash point.
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sim.disk.calls.arguments import (
     LONG_MAX,
@@ -26,6 +27,11 @@ from sim.errors import UnsupportedOperation
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
+
+# Linux ignores ``RWF_HIPRI`` unless a file is open with ``O_DIRECT``, and the flags of writes in a
+# read. All content is in the page cache, so no read waits.
+_WRITE_FLAGS: Final = os.RWF_HIPRI | os.RWF_DSYNC | os.RWF_SYNC | os.RWF_APPEND
+_READ_FLAGS: Final = _WRITE_FLAGS | os.RWF_NOWAIT
 
 
 class TransferCalls(ContentCalls):
@@ -52,7 +58,7 @@ class TransferCalls(ContentCalls):
         """Read at ``offset``, or like ``readv`` if that is -1; return the bytes read."""
         fd, offset, flags = c_int(fd), off_t(offset), c_int(flags)
         views = vector(buffers, "preadv2", writable=True)
-        _refuse_flags("preadv", flags)
+        _check_flags("preadv", flags, _READ_FLAGS)
         if offset == -1:
             return self.readv(fd, buffers)
         length = sum(view.nbytes for view in views)
@@ -68,12 +74,37 @@ class TransferCalls(ContentCalls):
     def pwritev(
         self, fd: int, buffers: Sequence[ReadableBuffer], offset: int, flags: int = 0, /
     ) -> int:
-        """Write at ``offset``, or like ``writev`` if that is -1; return the bytes written."""
+        """Write at ``offset``, or like ``writev`` if that is -1; return the bytes written.
+
+        Of the ``flags``, ``RWF_DSYNC`` and ``RWF_SYNC`` sync the bytes of this write, as
+        ``O_DSYNC`` and ``O_SYNC`` those of each one; ``RWF_APPEND`` writes at the end.
+        """
         fd, offset, flags = c_int(fd), off_t(offset), c_int(flags)
         views = vector(buffers, "pwritev", writable=False)
-        _refuse_flags("pwritev", flags)
+        _check_flags("pwritev", flags, _WRITE_FLAGS)
         content = b"".join(views)
+        if flags:
+            return self._write_with(fd, content, offset, flags)
         return self.write(fd, content) if offset == -1 else self.pwrite(fd, content, offset)
+
+    def _write_with(self, fd: int, content: bytes, offset: int, flags: int) -> int:
+        if offset < -1:
+            raise self._invalid()
+        moves = offset == -1
+        file = self._file(fd)
+        inode = self._writable(file)
+        if not content:
+            return 0
+        if not moves and offset + len(content) > LONG_MAX:
+            raise os_error(errno.EINVAL)
+        if file.flags.append or flags & os.RWF_APPEND:
+            offset = inode.size
+        elif moves:
+            offset = file.offset
+        count = self._put(file, inode, content, offset, flags)
+        if moves:
+            file.offset = offset + count
+        return count
 
     def copy_file_range(
         self,
@@ -155,6 +186,8 @@ def _scatter(views: list[memoryview], data: bytes) -> int:
     return len(data)
 
 
-def _refuse_flags(call: str, flags: int) -> None:
-    if flags:
-        raise UnsupportedOperation(f"{call}: flags={flags:#x} is not modelled; open with O_SYNC")
+def _check_flags(call: str, flags: int, modelled: int) -> None:
+    if flags & ~modelled:
+        raise UnsupportedOperation(
+            f"{call}: flags={flags & ~modelled:#x} is not modelled; leave it out"
+        )

@@ -127,6 +127,28 @@ def test_a_write_that_syncs_is_two_operations(flag: int, data_only: bool) -> Non
     assert sync == Sync("/a", inode, data_only, start=0, end=3)
 
 
+@pytest.mark.parametrize(
+    ("way", "flags", "data_only"),
+    [
+        (0, os.RWF_DSYNC, True),
+        (0, os.RWF_SYNC, False),
+        (os.O_DSYNC, os.RWF_SYNC, False),
+        (os.O_SYNC, os.RWF_DSYNC, False),
+    ],
+)
+def test_a_vector_whose_flags_sync_is_two_operations(way: int, flags: int, data_only: bool) -> None:
+    process, _ = prepared(SyncFailure.EXT4, failures=0)
+    descriptor = process.open("/a", os.O_RDWR | way)
+    interposer = process.disk.interposer
+    assert isinstance(interposer, FailingSyncs)
+    process.pwritev(descriptor, [b"C", b"ON"], 2, flags | os.RWF_APPEND)
+    inode = process.fstat(descriptor).st_ino
+    write, sync = interposer.operations
+    assert isinstance(write, Write)
+    assert write == Write("/a", inode, 7, b"CON", 7, write.now_ns)
+    assert sync == Sync("/a", inode, data_only, start=7, end=10)
+
+
 def test_a_read_that_comes_short_moves_the_offset_by_what_came() -> None:
     process, (descriptor, *_) = prepared(SyncFailure.EXT4)
     assert process.pread(descriptor, 9, 0) == b"con"

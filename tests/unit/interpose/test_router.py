@@ -258,8 +258,8 @@ def test_readinto_fills_a_buffer_from_the_offset(process: Process) -> None:
     [
         (lambda _descriptor: os.mknod("g"), "mknod"),
         (lambda _descriptor: os.open("g", os.O_CREAT | os.O_DIRECT), "open: O_DIRECT"),
-        (lambda descriptor: os.preadv(descriptor, [bytearray(1)], 0, 8), "preadv: flags=0x8"),
-        (lambda descriptor: os.pwritev(descriptor, [b"x"], 0, 2), "pwritev: flags=0x2"),
+        (lambda descriptor: os.preadv(descriptor, [bytearray(1)], 0, 64), "preadv: flags=0x40"),
+        (lambda descriptor: os.pwritev(descriptor, [b"x"], 0, 8), "pwritev: flags=0x8"),
     ],
     ids=["mknod", "open", "preadv", "pwritev"],
 )
