@@ -113,3 +113,8 @@ def _valid_s(inode: Inode) -> int:
     without a request for it.
     """
     return 0 if inode.mode & _PRIVILEGES and inode.number != ROOT_NODE else VALID_S
+
+
+def owner_in(request: Request, directory: Inode) -> tuple[int, int]:
+    """Return uid and gid of a new inode in ``directory`` (inode(7), S_ISGID)."""
+    return request.uid, directory.gid if directory.mode & stat.S_ISGID else request.gid

@@ -30,6 +30,7 @@ from powercut.fuse.attributes import (
     SET_UID,
     attributes_reply,
     entry_reply,
+    owner_in,
     wanted,
     without_privileges,
 )
@@ -79,15 +80,17 @@ class DiskServer:
     """Answers the requests of one mount by operations on ``disk``.
 
     ``direct`` makes every read and write of a file a request. ``mapped`` collects the paths of
-    files whose pages were written through a mapping, ``ranges`` those whose ``sync_file_range``
-    was counted as a barrier, ``refused`` those of refused calls, by the reason; ``is_full`` is
-    whether the limit of the journal was reached.
+    files whose pages were written through a mapping, ``mapped_syncs`` those of them that were
+    synced by ``msync`` or ``fdatasync``, ``ranges`` those whose ``sync_file_range`` was counted as
+    a barrier, ``refused`` those of refused calls, by the reason; ``is_full`` is whether the limit
+    of the journal was reached.
     """
 
     def __init__(self, disk: Disk, *, direct: bool = True) -> None:
         self.disk = disk
         self.direct = direct
         self.mapped: set[str] = set()
+        self.mapped_syncs: set[str] = set()
         self.ranges: set[str] = set()
         self.refused: dict[str, set[str]] = {}
         self.is_full = False
@@ -263,7 +266,7 @@ class DiskServer:
 
     def _make(self, request: Request, data: memoryview, mode: int, link_text: str = "") -> Inode:
         directory, name = self._vacant(request.node, data)
-        path, owner = self._path_in(request.node, name), _owner(request, directory)
+        path, owner = self._path_in(request.node, name), owner_in(request, directory)
         inode = self.disk.create(directory, name, mode, path, link_text, owner)
         self._name_inode(inode, request.node, name)
         return inode
@@ -343,7 +346,7 @@ class DiskServer:
     def _create_unnamed(self, request: Request) -> bytes:
         _, mode, *_ = CREATE_IN.unpack_from(request.body)
         directory, path = self._inode(request.node), self._path(request.node)
-        mode, owner = stat.S_IFREG | mode, _owner(request, directory)
+        mode, owner = stat.S_IFREG | mode, owner_in(request, directory)
         inode = self.disk.create(directory, "", mode, path, "", owner)
         return entry_reply(inode) + self._open(request)
 
@@ -390,10 +393,8 @@ class DiskServer:
     def _sync(self, request: Request) -> bytes:
         _, flags = FSYNC_IN.unpack_from(request.body)
         path = self._path(request.node)
-        self.disk.sync(request.node, path, data_only=bool(flags & _SYNC_DATA_ONLY))
+        data_only = bool(flags & _SYNC_DATA_ONLY)
+        if data_only and path in self.mapped:
+            self.mapped_syncs.add(path)
+        self.disk.sync(request.node, path, data_only)
         return b""
-
-
-def _owner(request: Request, directory: Inode) -> tuple[int, int]:
-    """Return uid and gid of a new inode in ``directory`` (inode(7), S_ISGID)."""
-    return request.uid, directory.gid if directory.mode & stat.S_ISGID else request.gid

@@ -228,6 +228,11 @@ def _notes(server: DiskServer, *, watched: bool) -> Iterator[str]:
             "kernel wrote the pages: at msync, munmap or close; until then a kill seems to lose "
             "them, which it does not"
         )
+    if server.mapped_syncs:
+        yield (
+            f"each msync of {_listed(server.mapped_syncs)} counted for the whole file; "
+            "one of some pages guarantees less"
+        )
     if server.ranges:
         yield (
             f"sync_file_range of {_listed(server.ranges)} counted as fdatasync, "

@@ -124,14 +124,19 @@ def test_an_unlinked_file_works_while_it_is_open(tmp_path: Path) -> None:
     assert files_after(recording) == {}
 
 
-def test_stores_to_mapped_memory_are_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_flushed", [True, False])
+def test_stores_to_mapped_memory_are_named_and_so_are_their_barriers(
+    tmp_path: Path, *, is_flushed: bool
+) -> None:
     script = tmp_path / "program.py"
-    script.write_text(MAPPED, encoding="ascii")
+    text = MAPPED if is_flushed else MAPPED.replace("pages.flush()", "pass")
+    script.write_text(text, encoding="ascii")
     recording = recorded(tmp_path, f"{sys.executable} {script}")
-    assert [note.partition(" reached")[0] for note in recording.notes] == [
-        "stores to mapped memory of /m"
-    ]
-    assert recording.notes[0].endswith("until then a kill seems to lose them, which it does not")
+    stores, *barriers = recording.notes
+    assert stores.startswith("stores to mapped memory of /m reached")
+    assert stores.endswith("until then a kill seems to lose them, which it does not")
+    counted = "each msync of /m counted for the whole file; one of some pages guarantees less"
+    assert barriers == [counted] * is_flushed
     assert files_after(recording) == {"/m": b"bytes".ljust(4096, b"\0")}
 
 
