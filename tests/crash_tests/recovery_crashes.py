@@ -11,14 +11,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, Final
 
 from crash_tests.rig.host import simulated_host
 from crash_tests.rig.watched_host import watched as watched_host
-from faults.crash_counter import CrashCounter
 from faults.crash_point import CrashKind, Phase
 from oracles.recording.pack_reader import read_pack
 from oracles.recording.record_reader import ObservedRecord
@@ -27,12 +25,12 @@ from oracles.runtime.shadow_runtime import check_idempotent
 from oracles.violation import Violation
 from powercut.fuzz.coverage import Coverage, Site
 from sim.choices import PlainChoices
+from sim.disk.cache.operation import Sync
 from sim.disk.crash.image import Image
 from sim.disk.crash.state_space import StateSpace
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
-from sim.errors import PowerOff, SimulatedCrash
 from sim.world import World
 from system.agents.view import AgentView
 from system.providers.scripted import ScriptedProvider
@@ -81,9 +79,9 @@ def recover(image: Image, framing: Framing, *, watched: bool = False) -> Recover
         watch.main = recovery
     try:
         view = world.loop.run_until_complete(recovery).view()
-        disk, left = world.disk, world.disk.snapshot()
+        disk, left = world.disk, world.disk.unmounted()
     finally:
-        world.kill()
+        world.stop()
     files = {path[1:]: content for path, content in left.files().items()}
     oracle = shadow()
     seen = oracle.read(files)
@@ -145,32 +143,23 @@ class Crashes:
     def at_every_operation(self) -> None:
         """Crash the recovery of the root in each phase of each operation."""
         again: list[tuple[str, Image]] = []
-        for number, site in enumerate(self._measure.sites, 1):
+        disk, sites = self._measure.disk, self._measure.sites
+        crashes = pairwise(_crashes_of(disk))
+        for number, (site, operation, (before, after)) in enumerate(
+            zip(sites, disk.journal, crashes, strict=True), 1
+        ):
             name = pass_of(site)
-            for phase in Phase:
-                disk = self._crashed(number, phase)
-                kill, cuts = disk.snapshot(), list(_cuts(StateSpace(disk.unsynced()), disk))
+            # A part of a barrier makes nothing durable; all of any other operation happens.
+            during = before if isinstance(operation, Sync) else after
+            for phase, (kill, *cuts) in zip(Phase, (before, during, after), strict=True):
                 for kind, images in ((CrashKind.KILL, [kill]), (CrashKind.POWER_CUT, cuts)):
                     for image in images:
                         self.checked[name] += self._check(name, image)
                     self.coverage.hit(name, site, phase, kind)
-                if phase is Phase.AFTER and number % NESTED_EVERY == 0:
-                    again += [(name, kill), (name, cuts[-1])]
+            if number % NESTED_EVERY == 0:
+                again += [(name, after[0]), (name, after[-1])]
         for name, image in again:
             self._crash_again(name, image)
-
-    def _crashed(self, number: int, phase: Phase) -> Disk:
-        world = World(simulated_host, PlainChoices(), image=damaged_root())
-        host, disk = world.boot(), world.disk
-        disk.interposer = counter = CrashCounter(disk, number, phase)
-        options = Options(framing=self.framing)
-        with suppress(SimulatedCrash, PowerOff):
-            world.loop.run_until_complete(
-                Runtime.recover(host, {"scripted": ScriptedProvider()}, options)
-            )
-        assert counter.hit is not None
-        world.kill()
-        return disk
 
     def _check(self, name: str, image: Image, *, twice: bool = True) -> bool:
         """Recover an image, perhaps twice; return False if an equal one was checked before."""
@@ -204,8 +193,10 @@ class Crashes:
 
     def _crash_again(self, name: str, image: Image) -> None:
         """Crash the recovery of an image after every operation."""
-        for nested in _images_of(recover(image, self.framing).disk):
-            self.nested[name] += self._check(name, nested, twice=False)
+        _, *crashes = _crashes_of(recover(image, self.framing).disk)
+        for kill, *_, lost in crashes:
+            for nested in (kill, lost):
+                self.nested[name] += self._check(name, nested, twice=False)
 
 
 def pass_of(site: Site) -> str:
@@ -213,7 +204,19 @@ def pass_of(site: Site) -> str:
     return next(name for name in PASS_NAMES if site.is_for(name))
 
 
-def _cuts(space: StateSpace, disk: Disk) -> Iterator[Image]:
+def _crashes_of(disk: Disk) -> Iterator[list[Image]]:
+    """Yield the images of the crashes at the boot and after each operation: a kill, power cuts."""
+    unsynced = Unsynced(disk.model, disk.image.platter, disk.image.unsynced)
+    for number, operation in enumerate((None, *disk.journal)):
+        if operation is not None:
+            unsynced.advance(operation, number)
+        space = StateSpace(unsynced)
+        kept, carried = space.state_of(SurvivorSet()).inodes, unsynced.carried_over(number)
+        kill = Image(unsynced.platter, carried, kept, disk.next_inode)
+        yield [kill, *_cuts(space, disk.next_inode)]
+
+
+def _cuts(space: StateSpace, next_inode: int) -> Iterator[Image]:
     """Yield the images of a power cut: all if they are few, else the representative ones.
 
     In the last one no unsynced operation has survived.
@@ -225,16 +228,4 @@ def _cuts(space: StateSpace, disk: Disk) -> Iterator[Image]:
         ]
     lost = SurvivorSet(lost=tuple(range(len(space.micros))))
     for state in (*states, space.state_of(lost)):
-        yield Image.of_platter(state.inodes, disk.next_inode)
-
-
-def _images_of(disk: Disk) -> Iterator[Image]:
-    """Yield the images of a kill and of a power cut with no survivors after each operation."""
-    unsynced = Unsynced(disk.model, disk.image.platter, disk.image.unsynced)
-    for number, operation in enumerate(disk.journal, 1):
-        unsynced.advance(operation, number)
-        space = StateSpace(unsynced)
-        kept = space.state_of(SurvivorSet()).inodes
-        yield Image(unsynced.platter, unsynced.carried_over(number), kept, disk.next_inode)
-        lost = SurvivorSet(lost=tuple(range(len(space.micros))))
-        yield Image.of_platter(space.state_of(lost).inodes, disk.next_inode)
+        yield Image.of_platter(state.inodes, next_inode)
