@@ -68,15 +68,21 @@ def test_dup_shares_the_offset_and_a_second_open_does_not(arm: Arm) -> None:
 def test_dup2_takes_the_number_it_is_given_and_leaves_the_lower_ones_free(
     arm: Arm, descriptor: int
 ) -> None:
-    assert arm.os.dup2(descriptor, descriptor + 5) == descriptor + 5
+    # Other code may hold descriptors between these.
+    free = [arm.os.open(arm.path("a"), os.O_RDONLY) for _ in range(6)]
+    for each in free:
+        arm.os.close(each)
+    assert arm.os.dup2(descriptor, free[4]) == free[4]
     between = [arm.os.open(arm.path("a"), os.O_RDONLY) for _ in range(5)]
-    assert between == [descriptor + 1, *range(descriptor + 2, descriptor + 5), descriptor + 6]
-    arm.os.closerange(descriptor + 1, descriptor + 7)
-    assert arm.os.dup2(descriptor, descriptor + 2) == descriptor + 2
-    assert arm.os.dup(descriptor) == descriptor + 1
-    arm.os.read(descriptor + 2, 3)
-    assert arm.os.read(descriptor + 1, 9) == b"tent"
-    arm.os.closerange(descriptor + 1, descriptor + 3)
+    assert between == [*free[:4], free[5]]
+    for each in free:
+        arm.os.close(each)
+    assert arm.os.dup2(descriptor, free[1]) == free[1]
+    assert arm.os.dup(descriptor) == free[0]
+    arm.os.read(free[1], 3)
+    assert arm.os.read(free[0], 9) == b"tent"
+    arm.os.close(free[0])
+    arm.os.close(free[1])
 
 
 def test_dup2_closes_the_file_that_had_the_number(arm: Arm, descriptor: int) -> None:
@@ -110,15 +116,17 @@ def test_dup2_of_a_closed_descriptor_to_itself(arm: Arm) -> None:
     fails(errno.EINVAL, arm.os.dup2, closed, closed, inheritable=False)
 
 
-def test_closerange_closes_open_descriptors_and_ignores_the_others(arm: Arm) -> None:
-    path = put(arm, "a")
-    descriptors = [arm.os.open(path, os.O_RDONLY) for _ in range(4)]
-    arm.os.close(descriptors[1])
-    arm.os.closerange(descriptors[0], descriptors[3])
-    for descriptor in descriptors[:3]:
-        fails(errno.EBADF, arm.os.fstat, descriptor)
-    arm.os.closerange(descriptors[3], descriptors[0])
-    arm.os.close(descriptors[3])
+def test_closerange_closes_open_descriptors_and_ignores_the_others(
+    arm: Arm, descriptor: int
+) -> None:
+    first = descriptor + 200  # behind those of other code
+    for number in (first, first + 2, first + 3):
+        arm.os.dup2(descriptor, number)
+    arm.os.closerange(first, first + 3)
+    for number in range(first, first + 3):
+        fails(errno.EBADF, arm.os.fstat, number)
+    arm.os.closerange(first + 3, first)
+    arm.os.close(first + 3)
 
 
 def test_only_dup2_and_set_inheritable_make_a_descriptor_inheritable(
