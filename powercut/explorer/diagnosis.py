@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Final, TypeAlias
 
 from powercut.explorer.cause import Cause, Diagnosis, NoGap, concerns, is_cause_of
-from powercut.explorer.crash_state import done_at, lost_pieces, unsynced_along
+from powercut.explorer.crash_state import done_at, image_at, lost_pieces, unsynced_along
 from powercut.explorer.harm import Harm, Harms
 from powercut.explorer.missing_barrier import (
     Gap,
@@ -20,11 +21,13 @@ from powercut.explorer.missing_barrier import (
     gap_of,
     insert,
     is_due_for_loss,
+    without_inserted,
 )
 from powercut.explorer.recovery import interrupting
 from powercut.explorer.repair import OutOfTime, explored, preventable, repair, with_barriers
 from powercut.explorer.verdicts import Exploration, Failure
 from sim.disk.crash.persistence import PersistenceModel
+from sim.disk.disk import Disk
 
 _JUDGED_FAILURES: Final = 24
 _ByModel: TypeAlias = dict[str, list[Failure]]
@@ -106,6 +109,7 @@ class _Search:
 
     def causes(self) -> Iterator[Cause]:
         """Yield the causes in no order."""
+        by_barrier = self._by_barrier()
         killed = {name: _killed(found) for name, found in self._unsafe.items()}
         left = {
             name: _in_states(self._unsafe[name].failures, preventable(found))
@@ -117,9 +121,7 @@ class _Search:
         groups: list[tuple[Gap | NoGap, _ByModel]] = [
             (NoGap.NOT_ATOMIC, killed), (NoGap.NOT_FOUND, left),
         ]  # fmt: skip
-        for barrier, failures in self._by_barrier().items():
-            if any(failures.values()):
-                groups.append((self._gap(barrier, failures), failures))
+        groups += [(self._gap(each, failures), failures) for each, failures in by_barrier.items()]
         in_recovery: list[Cause] = []
         for reason, failures in groups:
             if not any(failures.values()):
@@ -186,11 +188,26 @@ class _Search:
         return gap_of(self._workload, barrier, self._unsafe[name].model, shown)
 
     def _by_barrier(self) -> dict[MissingBarrier, _ByModel]:
-        """Return for each barrier the failures that are left with all others."""
+        """Return for each barrier the failures that are left with all others.
+
+        A barrier without one is dropped: the report has a finding for each that is inserted.
+        """
         caused: dict[MissingBarrier, _ByModel] = {}
         for barrier in self._barriers:
             others = self._with(tuple(each for each in self._barriers if each != barrier))
-            caused[barrier] = {name: self._only_in(name, found) for name, found in others.items()}
+            more = {name: self._more(name, found) for name, found in others.items()}
+            if not any(more.values()):
+                self._drop(barrier)
+                continue
+            caused[barrier] = {
+                name: _in_states(self._unsafe[name].failures, failures)
+                for name, failures in more.items()
+            }
+            if not any(caused[barrier].values()):
+                caused[barrier] = {
+                    name: list(islice(self._missed(name, others[name], failures), 1))
+                    for name, failures in more.items()
+                }
         for name, found in self._unsafe.items():
             if any(failures[name] for failures in caused.values()):
                 continue
@@ -202,7 +219,36 @@ class _Search:
                 if prevented:
                     caused[barrier][name] = prevented
                     break
+        for barrier in [each for each in caused if not any(caused[each].values())]:
+            del caused[barrier]
+            self._drop(barrier)
         return caused
+
+    def _drop(self, barrier: MissingBarrier) -> None:
+        """Insert a barrier no longer."""
+        self._barriers = tuple(each for each in self._barriers if each != barrier)
+        self.repaired = self._with(self._barriers)
+
+    def _more(self, name: str, found: Exploration) -> list[Failure]:
+        """Return the failures of ``found`` that are gone with all barriers."""
+        gone = {each.state for each in preventable(self.repaired[name])}
+        return [each for each in preventable(found) if each.state not in gone]
+
+    def _missed(self, name: str, found: Exploration, more: Iterable[Failure]) -> Iterator[Failure]:
+        """Yield those failures ``more`` of ``found`` that the program has without a barrier.
+
+        The first exploration was a sample, and has missed them.
+        """
+        workload, history = self._workload, self._workload.history
+        for failure in more:
+            original = without_inserted(failure, found, workload, self._unsafe[name].model)
+            if original is None:
+                continue
+            image = image_at(workload.journal, found.model, original.crashes[0])
+            known = history.known(original.entries)
+            violation = self._checker.violation(Disk(image, found.model), known)
+            if violation is not None:
+                yield replace(original, violation=violation)
 
     def _most_direct_first(self, model: PersistenceModel, failure: Failure) -> list[MissingBarrier]:
         """Return the barriers, first those for an operation that ``failure`` loses.
@@ -213,12 +259,6 @@ class _Search:
             self._barriers,
             key=lambda barrier: not is_due_for_loss(self._workload, barrier, model, failure),
         )
-
-    def _only_in(self, name: str, found: Exploration) -> list[Failure]:
-        """Return the failures of ``found`` that are gone with all barriers, as they were first."""
-        gone = {each.state for each in preventable(self.repaired[name])}
-        more = [each for each in preventable(found) if each.state not in gone]
-        return _in_states(self._unsafe[name].failures, more)
 
     def _are_of_one_file(self, killed: _ByModel, left: _ByModel) -> bool:
         """Return whether all failures that are ``left`` lose pieces of files that kills break."""

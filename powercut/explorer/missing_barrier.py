@@ -9,18 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
+from itertools import accumulate
 from typing import Final, NamedTuple
 
+from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History
 from powercut.crash_text import Names, names_along, names_at
-from powercut.explorer.crash_state import done_at, lost_pieces, unsynced_along
+from powercut.explorer.crash_state import done_at, is_possible, lost_pieces, unsynced_along
 from powercut.explorer.event import Event, Site, events_of
 from powercut.explorer.recorded_workload import RecordedWorkload
-from powercut.explorer.verdicts import Failure
+from powercut.explorer.verdicts import Exploration, Failure
 from sim.disk.cache.operation import Create, Link, Operation, Rename, Sync, Unlink
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.micro_operation import MicroOperation
 from sim.disk.crash.persistence import PersistenceModel
+from sim.disk.crash.survivor_set import SurvivorSet
 
 _INSERTED: Final = "<missing barrier>"
 
@@ -96,6 +99,43 @@ def insert(workload: RecordedWorkload, barrier: MissingBarrier) -> Insertion:
 def is_inserted(operation: Operation) -> bool:
     """Return whether an operation is a barrier that ``insert`` has put into a journal."""
     return isinstance(operation, Sync) and operation.path == _INSERTED
+
+
+def without_inserted(
+    failure: Failure, found: Exploration, original: RecordedWorkload, model: PersistenceModel
+) -> Failure | None:
+    """Return a failure of ``found``, which has further barriers, as one of the original workload.
+
+    It loses the same pieces there. None if the original cannot lose exactly these pieces, and for
+    a failure that is no single power cut.
+    """
+    point, *others = failure.crashes
+    if others or point.kind is not CrashKind.POWER_CUT:
+        return None
+    journal = found.workload.journal
+    numbers = [0, *accumulate(not is_inserted(operation) for operation in journal)]
+    done = numbers[done_at(point)]
+    ((_, changed),) = unsynced_along(journal, found.model, {done_at(point)})
+    ((_, micros),) = unsynced_along(original.journal, model, {done})
+    places = {micro: place for place, micro in enumerate(micros)}
+    moved = [
+        places.get(
+            piece._replace(operation=numbers[piece.operation]) if piece.operation > 0 else piece, -1
+        )
+        for piece in changed
+    ]
+    lost, torn, stale = point.survivors
+    survivors = SurvivorSet(
+        tuple(moved[index] for index in lost),
+        tuple((moved[index], kept) for index, kept in torn),
+        tuple(moved[index] for index in stale),
+    )
+    phase = Phase.AFTER if done else Phase.BEFORE
+    crash = CrashPoint(max(done, 1), phase, CrashKind.POWER_CUT, survivors)
+    # A piece that is not found has the index -1, which is not possible either.
+    if not is_possible(original.journal, model, crash):
+        return None
+    return replace(failure, crashes=(crash,))
 
 
 def gap_of(

@@ -1,0 +1,69 @@
+"""Where many barriers are missing, each that is inserted has a finding, and the rest is named."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from oracles.history import History, Known
+from oracles.violation import LostAck
+from powercut.explorer import verdicts
+from powercut.explorer.cause import Diagnosis
+from powercut.explorer.crash_state import image_at
+from powercut.explorer.diagnosis import diagnose
+from powercut.explorer.explore import judged
+from powercut.explorer.missing_barrier import Gap
+from powercut.explorer.recorded_workload import RecordedWorkload, record
+from powercut.report.findings import repair_lines
+from sim.disk.calls.process import Process
+from sim.disk.crash.image import Image
+from sim.disk.crash.persistence import EXT4_ORDERED, POSIX, PersistenceModel
+from sim.disk.disk import Disk
+
+
+def export(process: Process, ack: History, names: str) -> None:
+    """Write files, none of which is durable when it is acknowledged."""
+    for name in names:
+        process.write(process.open(f"/{name}", os.O_CREAT | os.O_WRONLY), b"x")
+        ack(name)
+
+
+def check(process: Process, known: Known) -> None:
+    for name in map(str, known.acknowledged):
+        with process.open_file(f"/{name}", "rb") as file:
+            content = file.read()
+        if content != b"x":
+            raise LostAck("a file is lost", name=name)
+
+
+def recorded(names: str) -> RecordedWorkload:
+    """Return the export of files; no lines are known, so each file is a site of its own."""
+    found = record(lambda process, ack: export(process, ack, names), POSIX, Image.empty())
+    entries = [entry._replace(place=None) for entry in found.history.entries]
+    return RecordedWorkload(found.journal, History(lambda: 0, entries=entries))
+
+
+def diagnosed(names: str, model: PersistenceModel) -> Diagnosis:
+    return diagnose(judged(recorded(names), check, [model]))
+
+
+def paths(found: Diagnosis) -> list[str]:
+    return [cause.gap.path for cause in found.causes if isinstance(cause.gap, Gap)]
+
+
+def test_each_barrier_that_is_inserted_has_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The failures that are kept have none that loses one of the last files only."""
+    monkeypatch.setattr(verdicts, "KEPT_FAILURES", 8)
+    found = diagnosed("abcde", EXT4_ORDERED)
+    assert paths(found) == [f"/{each}" for each in "abcde"]
+    (line,) = repair_lines(found)
+    assert line.startswith("repair    with these 5 fsyncs, none of ")
+    exploration, failure = found.explorations["ext4-ordered"], found.causes[-1].failure
+    assert failure.state not in {each.state for each in exploration.failures}
+    (point,) = failure.crashes
+    assert len(point.survivors.lost) == 1
+    image = image_at(exploration.workload.journal, EXT4_ORDERED, point)
+    known = exploration.workload.history.known(failure.entries)
+    violation = exploration.checker.violation(Disk(image, EXT4_ORDERED), known)
+    assert str(violation) == str(failure.violation) == "a file is lost (name='e')"
