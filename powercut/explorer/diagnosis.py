@@ -81,6 +81,7 @@ class _Search:
         any_of = next(iter(unsafe.values()))
         self._workload, self._checker = any_of.workload, any_of.checker
         self._harms = Harms(any_of)
+        self._is_cut_off = False
         self._barriers = self._all_barriers()
         self.repaired = self._with(self._barriers)
 
@@ -94,8 +95,9 @@ class _Search:
             changed = with_barriers(self._workload, barriers)
             again = explored(self._checker.explore(changed, found.model)) if barriers else found
             if preventable(again):
-                more = repair(again, self._checker.explore).barriers
-                barriers += tuple(each for each in more if each not in barriers)
+                more = repair(again, self._checker.explore)
+                self._is_cut_off |= more.is_cut_off
+                barriers += tuple(each for each in more.barriers if each not in barriers)
         return barriers
 
     def _with(self, barriers: Sequence[MissingBarrier]) -> dict[str, Exploration]:
@@ -119,8 +121,9 @@ class _Search:
             killed = {name: [*failures, *left[name]] for name, failures in killed.items()}
             left = {}
         groups: list[tuple[Gap | NoGap, _ByModel]] = [
-            (NoGap.NOT_ATOMIC, killed), (NoGap.NOT_FOUND, left),
-        ]  # fmt: skip
+            (NoGap.NOT_ATOMIC, killed),
+            (NoGap.CUT_OFF if self._is_cut_off else NoGap.NOT_FOUND, left),
+        ]
         groups += [(self._gap(each, failures), failures) for each, failures in by_barrier.items()]
         in_recovery: list[Cause] = []
         for reason, failures in groups:

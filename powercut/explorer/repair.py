@@ -33,7 +33,9 @@ from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.survivor_set import closed
 
-MOST_BARRIERS: Final = 12
+MOST_BARRIERS: Final = 48
+"""Missing barriers of one model after which no further one is searched for."""
+
 _COMPARED_FAILURES: Final = 200
 _EXPLORED: Final = 3
 _PAIRED: Final = 8
@@ -47,11 +49,13 @@ Explore: TypeAlias = Callable[[RecordedWorkload, PersistenceModel], Exploration]
 class Repair:
     """Missing barriers under one model, those that prevent most crashes first.
 
-    ``left`` are the failures that remain with all of them, without those of kills.
+    ``left`` are the failures that remain with all of them, without those of kills. ``is_cut_off``
+    is true if some remain because there are more barriers than are searched for.
     """
 
     barriers: tuple[MissingBarrier, ...]
     left: tuple[Failure, ...]
+    is_cut_off: bool = False
 
 
 def repair(exploration: Exploration, explore: Explore) -> Repair:
@@ -59,7 +63,8 @@ def repair(exploration: Exploration, explore: Explore) -> Repair:
 
     The simplest failure that a barrier can make impossible decides where barriers are tried.
     The one that leaves the fewest failures is kept; where none leaves fewer, pairs are tried.
-    This is repeated until no failure is left that a barrier can prevent. In the end every
+    This is repeated until no failure is left that a barrier can prevent, or there are
+    ``MOST_BARRIERS``. In the end every
     barrier is removed that the others make unnecessary, or that makes no moment safe: a change
     that is not atomic stays so, whatever its barriers.
     """
@@ -71,11 +76,14 @@ def repair(exploration: Exploration, explore: Explore) -> Repair:
         if better is None:
             break
         barriers, left = better
+    is_cut_off = bool(left) and len(barriers) >= MOST_BARRIERS
     for barrier in barriers:
         others = tuple(each for each in barriers if each != barrier)
-        if search.moments(others) == search.moments(barriers):
+        # A later barrier, which is not searched for, may make a moment safe together with it.
+        helps = is_cut_off and len(search.left(others)) > len(search.left(barriers))
+        if search.moments(others) == search.moments(barriers) and not helps:
             barriers = others
-    return Repair(barriers, search.left(barriers))
+    return Repair(barriers, search.left(barriers), is_cut_off)
 
 
 def with_barriers(

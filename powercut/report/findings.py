@@ -18,6 +18,7 @@ from powercut.explorer.event import Event, between, events_of
 from powercut.explorer.harm import Harm
 from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.explorer.repair import preventable
 from powercut.explorer.verdicts import Exploration, Failure
 from powercut.fuzz.action import Json
 from powercut.report.in_place import remedy_in_place
@@ -147,7 +148,12 @@ def cause_text(cause: Cause) -> str:
                 "atomic"
             )
         case NoGap.NOT_FOUND:
-            return "none found: neither one more fsync nor two prevent this crash"
+            return "none found: of those tried, neither one nor two leave fewer failing states"
+        case NoGap.CUT_OFF:
+            return (
+                "not searched for, because too many fsyncs are missing: add those that are named, "
+                "and explore again"
+            )
         case _:
             assert_never(cause.gap)
 
@@ -181,10 +187,15 @@ def repair_lines(diagnosis: Diagnosis) -> Iterator[str]:
     if failed:
         does, them = ("does", "it") if missing == 1 else ("do", "them")
         is_in_recovery = any(cause.recovery for cause in diagnosis.causes)
-        reason = "the recovery must be repaired too" if is_in_recovery else "no fsync prevents that"
+        if is_in_recovery:
+            reason = ", and the recovery must be repaired too"
+        elif any(preventable(found) for found in repaired):
+            reason = "; further ones may be missing: add these, and explore again"
+        else:
+            reason = ", and no fsync prevents that"
         yield (
             f"repair    {barriers} {does} not suffice: {failed:,} of {counted(states, 'state')} "
-            f"still fail with {them}{how}, and {reason}"
+            f"still fail with {them}{how}{reason}"
         )
         if remedy:
             yield f"          {remedy}"

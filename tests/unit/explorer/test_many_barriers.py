@@ -8,17 +8,18 @@ import pytest
 
 from oracles.history import History, Known
 from oracles.violation import LostAck
+from powercut.explorer import repair as module
 from powercut.explorer import verdicts
-from powercut.explorer.cause import Diagnosis
+from powercut.explorer.cause import Diagnosis, NoGap
 from powercut.explorer.crash_state import image_at
 from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.explore import judged
 from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.recorded_workload import RecordedWorkload, record
-from powercut.report.findings import repair_lines
+from powercut.report.findings import cause_text, repair_lines
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
-from sim.disk.crash.persistence import EXT4_ORDERED, POSIX, PersistenceModel
+from sim.disk.crash.persistence import EXT4_ORDERED, POSIX, SCC, PersistenceModel
 from sim.disk.disk import Disk
 
 
@@ -67,3 +68,25 @@ def test_each_barrier_that_is_inserted_has_a_finding(monkeypatch: pytest.MonkeyP
     known = exploration.workload.history.known(failure.entries)
     violation = exploration.checker.violation(Disk(image, EXT4_ORDERED), known)
     assert str(violation) == str(failure.violation) == "a file is lost (name='e')"
+
+
+def test_barriers_that_are_not_searched_for_are_said_to_be_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MOST_BARRIERS", 2)
+    found = diagnosed("abc", EXT4_ORDERED)
+    (cause,) = [each for each in found.causes if isinstance(each.gap, NoGap)]
+    assert cause_text(cause) == (
+        "not searched for, because too many fsyncs are missing: add those that are named, and "
+        "explore again"
+    )
+    assert len(paths(found)) == 2
+    (line,) = repair_lines(found)
+    assert line.endswith("; further ones may be missing: add these, and explore again")
+
+
+def test_more_than_a_dozen_barriers_are_found() -> None:
+    found = diagnosed("abcdefghijklmn", SCC)
+    assert len(paths(found)) == 14
+    (line,) = repair_lines(found)
+    assert line.startswith("repair    with these 14 fsyncs, none of ")
