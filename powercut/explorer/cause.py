@@ -18,6 +18,8 @@ class NoGap(Enum):
 
     NOT_ATOMIC = auto()
     """A kill does the harm, or the loss of the last operation: no barrier fits before the crash."""
+    ACKNOWLEDGED_EARLY = auto()
+    """A kill does the harm: a value was acknowledged before it was written."""
     NOT_FOUND = auto()
     """No barrier leaves fewer failures, nor do two, of those that were tried."""
     CUT_OFF = auto()

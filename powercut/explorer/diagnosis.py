@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from powercut.explorer.cause import Cause, Diagnosis, NoGap, concerns, is_cause_of
 from powercut.explorer.crash_state import done_at, image_at, lost_pieces, unsynced_along
+from powercut.explorer.early_acknowledgement import early_moments
 from powercut.explorer.harm import Harm, Harms
 from powercut.explorer.missing_barrier import (
     Gap,
@@ -24,7 +25,14 @@ from powercut.explorer.missing_barrier import (
     without_inserted,
 )
 from powercut.explorer.recovery import interrupting
-from powercut.explorer.repair import OutOfTime, explored, preventable, repair, with_barriers
+from powercut.explorer.repair import (
+    OutOfTime,
+    explored,
+    moment_of,
+    preventable,
+    repair,
+    with_barriers,
+)
 from powercut.explorer.verdicts import Exploration, Failure
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.disk import Disk
@@ -65,9 +73,10 @@ def _unsearched(unsafe: Mapping[str, Exploration]) -> Iterator[Cause]:
         yield _cause(harms, NoGap.NOT_SEARCHED, failures)
 
 
-def _rank(cause: Cause, models: Sequence[str]) -> tuple[int, int, int]:
+def _rank(cause: Cause, models: Sequence[str]) -> tuple[int, int, int, int]:
     return (
         cause.failure.needs_power_cut,
+        cause.gap is not NoGap.ACKNOWLEDGED_EARLY,
         models.index(cause.model),
         cause.failure.crashes[0].operation,
     )
@@ -113,6 +122,15 @@ class _Search:
         """Yield the causes in no order."""
         by_barrier = self._by_barrier()
         killed = {name: _killed(found) for name, found in self._unsafe.items()}
+        early = early_moments(next(iter(self._unsafe.values())))
+        acknowledged_early = {
+            name: [each for each in failures if moment_of(each) in early]
+            for name, failures in killed.items()
+        }
+        killed = {
+            name: [each for each in failures if moment_of(each) not in early]
+            for name, failures in killed.items()
+        }
         left = {
             name: _in_states(self._unsafe[name].failures, preventable(found))
             for name, found in self.repaired.items()
@@ -121,6 +139,7 @@ class _Search:
             killed = {name: [*failures, *left[name]] for name, failures in killed.items()}
             left = {}
         groups: list[tuple[Gap | NoGap, _ByModel]] = [
+            (NoGap.ACKNOWLEDGED_EARLY, acknowledged_early),
             (NoGap.NOT_ATOMIC, killed),
             (NoGap.CUT_OFF if self._is_cut_off else NoGap.NOT_FOUND, left),
         ]

@@ -105,30 +105,31 @@ def preventable(exploration: Exploration) -> tuple[Failure, ...]:
     killed = {failure.state for failure in exploration.failures if not failure.needs_power_cut}
     others = [failure for failure in exploration.failures if failure.state not in killed]
     hopeless = _killed_moments(exploration, killed, others) | _interrupted(exploration, others)
-    return tuple(failure for failure in others if _moment(failure) not in hopeless)
+    return tuple(failure for failure in others if moment_of(failure) not in hopeless)
 
 
-_Moment: TypeAlias = tuple[int, int]
+Moment: TypeAlias = tuple[int, int]
 """The operations and the entries before a crash."""
 
 
-def _moment(failure: Failure) -> _Moment:
+def moment_of(failure: Failure) -> Moment:
+    """Return the moment of the first crash of a failure."""
     return done_at(failure.crashes[0]), failure.entries
 
 
 def _killed_moments(
     exploration: Exploration, killed: Collection[object], failures: Iterable[Failure]
-) -> set[_Moment]:
+) -> set[Moment]:
     """Return the moments of failures at which a kill leaves one of the states ``killed``."""
     if not killed:
         return set()
-    moments = set(map(_moment, failures))
+    moments = set(map(moment_of, failures))
     workload = exploration.workload
     keys = killed_along(workload.journal, exploration.model, {done for done, _ in moments})
     return {(done, entries) for done, entries in moments if (entries, keys[done]) in killed}
 
 
-def _interrupted(exploration: Exploration, failures: Iterable[Failure]) -> set[_Moment]:
+def _interrupted(exploration: Exploration, failures: Iterable[Failure]) -> set[Moment]:
     """Return the moments at which the loss of pieces of the last operation alone does harm.
 
     They must be lost although everything before that operation is durable.
@@ -136,10 +137,10 @@ def _interrupted(exploration: Exploration, failures: Iterable[Failure]) -> set[_
     journal, history = exploration.workload.journal, exploration.workload.history
     at: dict[int, list[Failure]] = {}
     for failure in failures:
-        done, entries = _moment(failure)
+        done, entries = moment_of(failure)
         if done and entries <= history.entries_by(done, returned=False):
             at.setdefault(done, []).append(failure)
-    found: set[_Moment] = set()
+    found: set[Moment] = set()
     alone = dict(alone_along(journal, exploration.model, at))
     for done, micros in unsynced_along(journal, exploration.model, at):
         ordering = alone[done].ordering
@@ -148,7 +149,7 @@ def _interrupted(exploration: Exploration, failures: Iterable[Failure]) -> set[_
             continue
         for failure in at[done]:
             if _may_lose(ordering, lost_pieces(micros, failure.crashes[0])):
-                found.add(_moment(failure))
+                found.add(moment_of(failure))
     return found
 
 

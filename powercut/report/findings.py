@@ -30,6 +30,19 @@ _KINDS: Final = {CrashKind.KILL: "kill", CrashKind.POWER_CUT: "power cut"}
 
 NOT_SEARCHED: Final = "a missing fsync was not searched for: the time is over"
 
+_REASONS: Final = {
+    NoGap.NOT_ATOMIC: "no fsync helps: none fits between the lost call and the crash; the change "
+    "is not atomic",
+    NoGap.ACKNOWLEDGED_EARLY: "acknowledged before it was written, for example because a buffer "
+    "still holds it: flush the file (in Python, file.flush()) before the fsync and the "
+    "acknowledgement",
+    NoGap.NOT_FOUND: "none found: neither one fsync nor two, of those tried, leave fewer failing "
+    "states",
+    NoGap.CUT_OFF: "not searched for, because too many fsyncs are missing: add those that are "
+    "named, and explore again",
+    NoGap.NOT_SEARCHED: NOT_SEARCHED,
+}
+
 MOST_MOMENTS: Final = 32
 """Moments of a workload at which a check that has never failed is tried on an empty disk."""
 
@@ -133,8 +146,6 @@ def cause_text(cause: Cause) -> str:
     match cause.gap:
         case Gap(path, first, last, others):
             return f"no fsync of {path} {between(first, last)}{_nor_of(others)}"
-        case NoGap.NOT_SEARCHED:
-            return NOT_SEARCHED
         case NoGap.NOT_ATOMIC if not cause.failure.needs_power_cut:
             return "no fsync helps: a kill loses nothing that was written; the change is not atomic"
         case NoGap.NOT_ATOMIC | NoGap.NOT_FOUND if len(cause.failure.crashes) > 1:
@@ -142,18 +153,8 @@ def cause_text(cause: Cause) -> str:
                 "none found in the workload; the last crash interrupts the recovery, which may "
                 "miss an fsync"
             )
-        case NoGap.NOT_ATOMIC:
-            return (
-                "no fsync helps: none fits between the lost call and the crash; the change is not "
-                "atomic"
-            )
-        case NoGap.NOT_FOUND:
-            return "none found: of those tried, neither one nor two leave fewer failing states"
-        case NoGap.CUT_OFF:
-            return (
-                "not searched for, because too many fsyncs are missing: add those that are named, "
-                "and explore again"
-            )
+        case NoGap():
+            return _REASONS[cause.gap]
         case _:
             assert_never(cause.gap)
 
