@@ -34,7 +34,8 @@ class Cause:
 
     ``gap`` is where a barrier is missing, or the reason why none is named. ``failures`` are by
     model, the strongest first; under each model the simplest come first. ``harms`` are the
-    models under which each harm is done; those are missing for which the time was over.
+    models under which each harm is done; those are missing for which the time was over. If
+    ``failure`` is a kill, ``harm_of_kills`` is the harm that kills do; they do it on any model.
 
     If ``failure`` interrupts a recovery, ``recovery`` is the diagnosis of that recovery: the cause
     of ``failure``, or all barriers that are missing there. Then ``gap`` is a ``NoGap``.
@@ -44,6 +45,7 @@ class Cause:
     failures: Mapping[str, Sequence[Failure]]
     harms: Mapping[Harm, Sequence[str]]
     recovery: Diagnosis | None = None
+    harm_of_kills: Harm | None = None
 
     @property
     def model(self) -> str:

@@ -309,11 +309,17 @@ def _cause(
 ) -> Cause:
     failing = {name: each for name, each in failures.items() if each}
     models: dict[Harm, list[str]] = {}
+    of_kills: set[Harm] = set()
     for name, each in failing.items():
-        for harm in {harms.of(failure) for failure in each[:_JUDGED_FAILURES]}:
-            if harm is not None:
+        found = {(harms.of(it), it.needs_power_cut) for it in each[:_JUDGED_FAILURES]}
+        for harm in Harm:
+            if (harm, True) in found or (harm, False) in found:
                 models.setdefault(harm, []).append(name)
-    return Cause(gap, failing, {harm: models[harm] for harm in Harm if harm in models})
+            if (harm, False) in found:
+                of_kills.add(harm)
+    ordered = {harm: models[harm] for harm in Harm if harm in models}
+    worst = next((harm for harm in reversed(Harm) if harm in of_kills), None)
+    return Cause(gap, failing, ordered, harm_of_kills=worst)
 
 
 def _killed(found: Exploration) -> list[Failure]:

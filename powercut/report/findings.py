@@ -115,14 +115,22 @@ def failure_lines(cause: Cause) -> Iterator[str]:
 def harms_text(cause: Cause) -> str:
     """Return the worst harm under the model that is shown, and a worse one under others.
 
-    It ends with a comma, and is empty if the time was over before the harm was known.
+    At a kill it is the worst one of kills, and a worse one is that of power cuts. It ends with a
+    comma, and is empty if the time was over before the harm was known.
     """
     corrupt = cause.harms.get(Harm.CORRUPTION, ())
-    if cause.model in corrupt:
+    of_shown: set[Harm | None]
+    if cause.failure.needs_power_cut:
+        of_shown = {harm for harm, models in cause.harms.items() if cause.model in models}
+        where = f"{Harm.CORRUPTION} on {listed(corrupt)}" if corrupt else ""
+    else:
+        of_shown = {cause.harm_of_kills}
+        where = f"{Harm.CORRUPTION} at a power cut on {listed(corrupt)}" if corrupt else ""
+    if Harm.CORRUPTION in of_shown:
         return f"{Harm.CORRUPTION}, "
-    if cause.model not in cause.harms.get(Harm.LOST_ACKNOWLEDGEMENT, ()):
-        return f"{Harm.CORRUPTION} on {listed(corrupt)}, " if corrupt else ""
-    worse = f" (corruption on {listed(corrupt)})" if corrupt else ""
+    if Harm.LOST_ACKNOWLEDGEMENT not in of_shown:
+        return f"{where}, " if where else ""
+    worse = f" ({where})" if where else ""
     return f"{Harm.LOST_ACKNOWLEDGEMENT}{worse}, "
 
 

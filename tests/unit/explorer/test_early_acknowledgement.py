@@ -11,9 +11,10 @@ from oracles.history import History, Known
 from powercut.explorer.cause import NoGap
 from powercut.explorer.early_acknowledgement import early_moments
 from powercut.explorer.explore import explore
-from powercut.report.findings import cause_text, repair_lines
+from powercut.explorer.harm import Harm
+from powercut.report.findings import cause_text, harms_text, repair_lines
 from sim.disk.calls.process import Process
-from tests.unit.explorer.test_diagnosis import diagnosed
+from tests.unit.explorer.test_diagnosis import diagnosed, in_place
 
 TEXT = (
     "acknowledged before it was written, for example because a buffer still holds it: flush the "
@@ -109,3 +110,13 @@ def test_no_time_no_early_acknowledgement(monkeypatch: pytest.MonkeyPatch) -> No
     assert early_moments(found)
     monkeypatch.setattr(type(found.checker), "is_over", lambda *_: True)
     assert not early_moments(found)
+
+
+def test_the_harm_at_a_kill_is_that_of_kills() -> None:
+    """A power cut behind the late write leaves zeros: that is corruption, which no kill does."""
+    models = ("scc", "ext4-journal", "posix")
+    (cause,) = diagnosed(lambda process, ack: log(process, ack, 4), is_logged, models).causes
+    assert cause.harms == {Harm.LOST_ACKNOWLEDGEMENT: list(models), Harm.CORRUPTION: ["posix"]}
+    assert harms_text(cause) == "lost acknowledgement (corruption at a power cut on posix), "
+    file, _ = diagnosed(in_place, models=("ext4",)).causes
+    assert harms_text(file) == "corruption, "
