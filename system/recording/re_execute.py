@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from contextlib import suppress
+from typing import Final, TypeAlias
 
+from system.errors import StorageError
 from system.foreign import passes, reason_of
 from system.ports import JsonObject, SideEffectClass
 from system.recording.recorder import ExecutionRecorder
@@ -15,6 +17,8 @@ from system.recording.records.frozen_json import FrozenJson
 from system.recording.records.record import ExecutionRecord
 
 Handler: TypeAlias = Callable[[JsonObject], Awaitable[JsonObject]]
+
+_AGENT: Final = "handler"
 
 
 async def re_execute(
@@ -30,6 +34,10 @@ async def re_execute(
     out. Raises ``RecorderError`` for an execution with irreversible effects without ``confirm``.
     An exception of the handler, or ``NotPlainJson`` for an answer that is no JSON object, is
     recorded as an error and raised.
+
+    Raises ``StorageError`` or ``OSError`` if the disk refuses the request; then the handler is not
+    called. An answer is returned also if the disk refuses it: the next checkpoint writes the
+    record.
     """
     side_effects = record.side_effects
     if side_effects is SideEffectClass.IRREVERSIBLE and not confirm:
@@ -37,27 +45,38 @@ async def re_execute(
             f"Cannot execute {record.execution_id} again: it may have had irreversible effects;"
             " pass confirm=True"
         )
-    recorder.start(record.envelope, side_effects, record.execution_id)
-    agent = "handler"
-    recorder.record_event(EventType.INTENT_RECEIVED, {"reExecutionOf": record.execution_id})
-    recorder.record_event(EventType.ROUTER_DECISION, {"agent": agent, "retryOf": None})
-    recorder.record_event(EventType.AGENT_ATTEMPT_START, {"agent": agent, "attempt": 1})
-    await recorder.barrier()
+    events = (
+        (EventType.INTENT_RECEIVED, {"reExecutionOf": record.execution_id}),
+        (EventType.ROUTER_DECISION, {"agent": _AGENT, "retryOf": None}),
+        (EventType.AGENT_ATTEMPT_START, {"agent": _AGENT, "attempt": 1}),
+    )
+    recorder.start(record.envelope, side_effects, record.execution_id, events)
+    code = "STORAGE"
     try:
+        await recorder.barrier()
+        code = "AGENT_ERROR"
         answer = await handler(record.envelope)
         response = FrozenJson.of_object(answer, "answer of the handler")
     except (Exception, CancelledError) as error:
-        code = "CANCELLED" if passes(error) else "AGENT_ERROR"
+        code = "CANCELLED" if passes(error) else code
         failure: JsonObject = {"code": code, "message": reason_of(error)}
-        _end_attempt(recorder, {"status": "error", "error": failure})
-        await recorder.finalize(
+        response = FrozenJson.of(
             {"status": "error", "payload": None, "metadata": {}, "error": failure}
         )
+        with suppress(StorageError, OSError):
+            await _end(recorder, {"status": "error", "error": failure}, response)
         raise
-    _end_attempt(recorder, {"status": "success"})
-    return await recorder.finalize(response)
+    return await _end(recorder, {"status": "success"}, response)
 
 
-def _end_attempt(recorder: ExecutionRecorder, outcome: JsonObject) -> None:
-    payload = {"agent": "handler", "attempt": 1, **outcome}
-    recorder.record_event(EventType.AGENT_ATTEMPT_END, payload)
+async def _end(
+    recorder: ExecutionRecorder, outcome: JsonObject, response: FrozenJson
+) -> ExecutionRecord | None:
+    """Record the end of the attempt and the response, both as far as the disk permits."""
+    with suppress(StorageError, OSError):
+        payload = {"agent": _AGENT, "attempt": 1, **outcome}
+        recorder.record_event(EventType.AGENT_ATTEMPT_END, payload)
+    record = recorder.complete(response)
+    with suppress(StorageError, OSError):
+        await recorder.barrier()
+    return record
