@@ -19,6 +19,7 @@ from system.foreign import reason_of, shown
 from system.ports import Host, JsonObject
 from system.recording.recorder import Recorder
 from system.recording.records.event import EventType
+from system.recording.records.execution_id import checked_rate
 from system.recording.records.frozen_json import FrozenJson
 from system.recording.wal.recording import WalRecording
 
@@ -45,9 +46,7 @@ class RecordingOptions:
         if durability not in tuple(Durability):
             known = " or ".join(map(str, Durability))
             raise ValueError(f"durability is {shown(durability)}; give {known}")
-        rate: object = self.sample_rate
-        if not isinstance(rate, int | float) or not 0.0 <= rate <= 1.0:
-            raise ValueError(f"sample_rate is {shown(rate)}; give a number from 0.0 to 1.0")
+        checked_rate(self.sample_rate)
 
 
 class TurnRecorder:

@@ -16,7 +16,7 @@ from system.recording.executions.log_record import LogRecord, StoredLogRecord
 from system.recording.records.envelope_hash import FrozenEnvelope
 from system.recording.records.errors import RecorderError
 from system.recording.records.event import EventType
-from system.recording.records.execution_id import is_sampled, new_execution_id
+from system.recording.records.execution_id import checked_rate, is_sampled, new_execution_id
 from system.recording.records.invalidation import is_text
 from system.recording.records.record import ExecutionRecord
 from system.recording.stores.memory_store import InMemoryExecutionStore
@@ -128,6 +128,8 @@ class RecorderBackend(Protocol):
 class Recorder:
     """An ``ExecutionRecorder`` over a backend; one for each execution.
 
+    Raises ``ValueError`` for a ``sample_rate`` that is no number from 0.0 to 1.0.
+
     If not ``at_once``, it does not write its log records itself: they are written together with
     those of other executions, by the next barrier, or in the next round of the event loop.
     """
@@ -144,7 +146,7 @@ class Recorder:
         self._clock = clock
         self._ids = ids
         self._backend = backend
-        self._sample_rate = sample_rate
+        self._sample_rate = checked_rate(sample_rate)
         self._at_once = at_once
         self._execution: Execution | None = None
         self.is_sampled_out = False
@@ -187,6 +189,7 @@ class Recorder:
     def record_event(self, event_type: EventType, payload: object) -> None:
         if (execution := self._started()) is None:
             return
+        execution.check_next(event_type)
         try:
             self._backend.prepare()
             log_record = execution.next_event(event_type, payload)
@@ -197,7 +200,7 @@ class Recorder:
         execution.add(log_record)
 
     def mark_not_replayable(self, reason: str) -> None:
-        if (execution := self._execution) is not None:
+        if self._execution is not None and (execution := self._started()) is not None:
             self._backend.prepare()
             log_record = execution.next_mark(reason)
             self._append(execution, log_record)
@@ -258,9 +261,11 @@ class Recorder:
         await self._backend.barrier(execution)
 
     def _started(self) -> Execution | None:
-        """Return the execution; None if it was sampled out."""
+        """Return the execution, which has not ended; None if it was sampled out."""
         if self._execution is None and not self.is_sampled_out:
             raise RecorderError("Cannot record before start")
+        if self._execution is not None:
+            self._execution.check_open()
         return self._execution
 
 

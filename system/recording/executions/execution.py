@@ -6,10 +6,11 @@ where they write its log records.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 
+from system.foreign import shown
 from system.ports import Clock, SideEffectClass
 from system.recording.executions.deterministic_clock import DeterministicClock
 from system.recording.executions.entry_type import ENTRY_OF_EVENT, EVENT_OF_ENTRY, EntryType
@@ -134,7 +135,7 @@ class Execution:
             LogRecord(_START, encoded_log_record(0, start_payload(start, envelope.frozen), end))
         ]
         for number, (event_type, value) in enumerate(events, 1):
-            if event_type not in EVENTS_AFTER[last_event]:
+            if not _is_among(event_type, EVENTS_AFTER[last_event]):
                 raise _refusal(last_event, event_type)
             encoded = encoded_log_record(number, FrozenJson.of(value).encoded, end)
             log_records.append(LogRecord(ENTRY_OF_EVENT[event_type], encoded))
@@ -184,11 +185,17 @@ class Execution:
 
         A long text raises ``OSError`` if the disk refuses it.
         """
-        if self.has_lost_events or event_type not in EVENTS_AFTER[self.last_event]:
-            if self.has_lost_events and not self.is_finished and event_type in _EVENT_TYPES:
-                raise EventLost(self.execution_id, "an earlier event of this execution is lost")
-            raise _refusal(self.last_event, event_type)
+        self.check_next(event_type)
         return self._event(event_type, payload, now or self.now())
+
+    def check_next(self, event_type: EventType) -> None:
+        """Raise the error for an event that may not come next; raises as ``next_event``."""
+        lost = self.has_lost_events
+        if _is_among(event_type, EVENTS_AFTER[self.last_event]) and not lost:
+            return
+        if lost and not self.is_finished and _is_among(event_type, _EVENT_TYPES):
+            raise EventLost(self.execution_id, "an earlier event of this execution is lost")
+        raise _refusal(self.last_event, event_type)
 
     def final_event(self, response: object) -> LogRecord | StoredLogRecord:
         """Return the event of the final response; raises as ``next_event``."""
@@ -301,14 +308,19 @@ class Execution:
         return [*self.log_records.now().all(), final]
 
 
+def _is_among(event_type: object, types: Container[EventType]) -> bool:
+    """Return whether a type is one of these; callers may have no type checker."""
+    return isinstance(event_type, str) and event_type in types
+
+
 def _refusal(last_event: EventType | None, event_type: EventType) -> RecorderError:
     """Return the error for an event that may not follow ``last_event``."""
     if last_event == EventType.FINAL_RESPONSE:
         return RecorderError(_IS_FINISHED)
     if event_type == EventType.FINAL_RESPONSE:
         return RecorderError("Cannot record FINAL_RESPONSE; finalize does")
-    if event_type not in _EVENT_TYPES:
-        return RecorderError(f"Cannot record an event of unknown type {event_type!r:.100}")
+    if not _is_among(event_type, _EVENT_TYPES):
+        return RecorderError(f"Cannot record an event of unknown type {shown(event_type, 100)}")
     return RecorderError(f"Cannot record: {order_problem(last_event, event_type)}")
 
 

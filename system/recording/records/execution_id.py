@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from system.foreign import shown
 from system.ports import Ids
 
 EXECUTION_ID: Final = re.compile("exec-[0-9a-f]{16}")
@@ -35,3 +36,10 @@ def is_sampled(execution_id: str, rate: float) -> bool:
     """
     digits = execution_id[len(PREFIX) : len(PREFIX) + _SAMPLED_DIGITS]
     return int(digits, 16) < rate * 2**32
+
+
+def checked_rate(rate: object) -> float:
+    """Return a sample rate; raises ``ValueError`` for anything but a number from 0.0 to 1.0."""
+    if not isinstance(rate, int | float) or not 0.0 <= rate <= 1.0:
+        raise ValueError(f"sample_rate is {shown(rate)}; give a number from 0.0 to 1.0")
+    return rate

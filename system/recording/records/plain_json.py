@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 from uuid import UUID
 
 from system.errors import NotPlainJson
+from system.foreign import shown
 from system.ports import Json
 from system.recording.records.long_text import LongText
 from system.storage.codec import DEEPEST
@@ -55,7 +56,7 @@ def _members(members: Mapping[Any, object], place: str, levels: int) -> Json:
     plain: dict[str, Json] = {}
     for key, item in members.items():
         if type(key) is not str:
-            raise NotPlainJson(place, f"the key {key!r} is not a str")
+            raise NotPlainJson(place, f"the key {shown(key, 100)} is not a str")
         plain[key] = plain_json(item, f"{place}[{key!a}]", levels)
     return plain
 

@@ -13,7 +13,7 @@ from asyncio import CancelledError, Future, Task, create_task, get_running_loop
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from posixpath import join
-from typing import Final
+from typing import Final, NamedTuple
 
 from system.errors import LogStopped, StorageError, raise_if_full
 from system.ports import FileKind, Host
@@ -36,6 +36,17 @@ _MOST_GATHERED: Final = 1 << 20
 
 RECORDS: Final = "records"
 SNAPSHOTS: Final = "snapshots"
+
+
+class _Doubt(NamedTuple):
+    """The numbers of entries that may be lost, and the reason.
+
+    ``are_written`` is false if the disk has refused all of them; then they are certainly lost.
+    """
+
+    numbers: range
+    error: Exception
+    are_written: bool
 
 
 class WriteAheadLog:
@@ -68,8 +79,7 @@ class WriteAheadLog:
         # Log records that have a number, and are not in the segment yet.
         self._gathered: list[LogRecord | StoredLogRecord] = []
         self._gathered_bytes = 0
-        # The numbers that may be lost, with the error that is the reason.
-        self._in_doubt: list[tuple[range, Exception]] = []
+        self._in_doubt: list[_Doubt] = []
         # The callers of ``barrier``, with the entry that each needs, and the task that syncs.
         self._waiting: list[tuple[int, Future[None]]] = []
         self._syncer: Task[None] | None = None
@@ -116,7 +126,7 @@ class WriteAheadLog:
             segment.append(self._gathered, self.durable)
         except LogStopped as stopped:
             self._lose_entries(segment, stopped)
-            raise BarrierFailed(segment.path, f"its barrier failed ({stopped})") from stopped
+            raise BarrierFailed(segment.path, f"its barrier failed ({stopped.reason})") from stopped
         except OSError as error:
             self._finish_durably(segment, refusal=error)
             raise_if_full(segment.path, error)
@@ -128,8 +138,8 @@ class WriteAheadLog:
         """Return when the entries up to ``sequence`` are durable.
 
         A sync begins as soon as the other callbacks of this round of the event loop have run; all
-        entries that were appended by then share it. Raises ``StorageFull`` if ``sequence`` is lost
-        because the disk is full, or ``BarrierFailed`` if it may be lost.
+        entries that were appended by then share it. Raises ``StorageFull`` if ``sequence`` was not
+        written because the disk is full, or ``BarrierFailed`` if it may be lost.
         """
         if self._is_undecided(sequence):
             waiter = get_running_loop().create_future()
@@ -137,10 +147,12 @@ class WriteAheadLog:
             if self._syncer is None:
                 self._syncer = create_task(self._sync_all())
             await waiter
-        for numbers, error in self._in_doubt:
+        for numbers, error, are_written in self._in_doubt:
             if sequence in numbers:
-                raise_if_full(self.directory, error)
-                raise BarrierFailed(self.directory, f"entry {sequence} may be lost ({error})")
+                if not are_written:
+                    raise_if_full(self.directory, error)
+                reason = error.reason if isinstance(error, StorageError) else error
+                raise BarrierFailed(self.directory, f"entry {sequence} may be lost ({reason})")
 
     async def _sync_all(self) -> None:
         """Sync until no caller of ``barrier`` waits; a caller that is cancelled stops no other."""
@@ -198,18 +210,21 @@ class WriteAheadLog:
 
     def is_doubtful(self, sequence: int) -> bool:
         """Return whether an entry may be lost."""
-        return bool(self._in_doubt) and any(sequence in numbers for numbers, _ in self._in_doubt)
+        return bool(self._in_doubt) and any(sequence in doubt.numbers for doubt in self._in_doubt)
 
     @property
     def last_doubtful(self) -> int:
         """The last number that may be lost, or 0."""
-        return self._in_doubt[-1][0].stop - 1 if self._in_doubt else 0
+        return self._in_doubt[-1].numbers.stop - 1 if self._in_doubt else 0
 
-    def _lose_entries(self, segment: WalSegment, error: Exception) -> None:
+    def _lose_entries(
+        self, segment: WalSegment, error: Exception, *, are_written: bool = True
+    ) -> None:
         """Abandon a segment; its entries after ``durable``, and gathered ones, are in doubt."""
         if segment is self._segment:
             self.last = max(self.last, segment.last)
-            self._in_doubt.append((range(self.durable + 1, self.last + 1), error))
+            numbers = range(self.durable + 1, self.last + 1)
+            self._in_doubt.append(_Doubt(numbers, error, are_written))
             self._gathered, self._gathered_bytes = [], 0
             self._finish(segment)
             self.on_doubt(self.durable)
@@ -296,7 +311,7 @@ class WriteAheadLog:
             if refusal is None:
                 self._finish(segment)
             else:
-                self._lose_entries(segment, refusal)
+                self._lose_entries(segment, refusal, are_written=False)
 
     def _finish(self, segment: WalSegment) -> None:
         self.segments.append((segment.path, segment.last))
