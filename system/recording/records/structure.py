@@ -83,8 +83,10 @@ def _is_time(text: str) -> bool:
 def _event_problems(record: ExecutionRecord) -> Iterator[str]:
     if not verify_event_sequence(record.events):
         yield "the numbers of the events do not increase from 1"
-    if record.header.is_foreign:
-        if record.version is not None or record.header.record_hash is not None:
+    header = record.header
+    if header.is_foreign:
+        sealed = (record.version, header.event_count, header.event_chain, header.record_hash)
+        if any(member is not None for member in sealed):
             yield "hashVersion is missing"
         return
     numbers = [event.seq for event in record.events]

@@ -250,9 +250,14 @@ def test_a_foreign_record_that_is_invalidated_stays_foreign() -> None:
     assert again.header.is_foreign
 
 
-def test_a_seal_without_its_version_is_no_foreign_record() -> None:
+@pytest.mark.parametrize(
+    "seal", [{"v": 1}, {"eventCount": 5}, {"eventChain": "sha256:0"}, {"recordHash": "sha256:0"}]
+)
+def test_a_member_of_a_seal_without_its_version_is_no_foreign_record(seal: dict[str, Any]) -> None:
     members = foreign(json.loads(encode_record(finished())))
-    members["header"]["recordHash"] = "sha256:0"
+    members["events"] = members["events"][:3]
+    assert decoded({**members}).header.is_foreign
+    (members if "v" in seal else members["header"]).update(seal)
     with pytest.raises(RecordCorruptedError, match="hashVersion is missing"):
         decoded(members)
 
