@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from system.errors import StorageError
+from system.errors import NotPlainJson, StorageError
 from system.foreign import shown
 
 if TYPE_CHECKING:
@@ -121,3 +121,13 @@ class ReplayHashMismatchError(Exception):
         )
         self.recorded = recorded
         self.provided = provided
+
+
+def problem_of(bad: Exception) -> str:
+    """Return why bytes are no record, without the remedy that is for the caller of a recorder.
+
+    Python's own remedy, for an integer with too many digits, is left out too.
+    """
+    if isinstance(bad, NotPlainJson):
+        return f"{bad.place}: {bad.reason.partition('; ')[0]}"
+    return str(bad).partition("; ")[0]

@@ -15,6 +15,7 @@ LARGEST_BYTES: Final = 256 << 20
 MEMBER_START: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
 """The first bytes of all gzip data that is made here."""
 
+_BEHIND: Final = "there are bytes behind the end of the gzip file"
 _GZIP: Final = MAX_WBITS + 16
 _CHUNK_BYTES: Final = 1 << 16
 _PIECE_BYTES: Final = (1 << 20) - 256
@@ -41,7 +42,7 @@ def expand(data: bytes, path: str) -> bytes:
     """Return the content of gzip data; raises ``RecordCorruptedError``."""
     expanded, end = expand_first(data, path)
     if end < len(data):
-        raise RecordCorruptedError(path, ["there are bytes behind the end of the gzip file"])
+        raise RecordCorruptedError(path, [_BEHIND])
     return expanded
 
 
@@ -76,6 +77,8 @@ def expanded(pieces: Iterable[bytes], path: str) -> Iterator[bytes]:
             while waiting:
                 yield expander.decompress(waiting, _PIECE_BYTES)
                 waiting = expander.unconsumed_tail
+                if expander.unused_data:
+                    raise RecordCorruptedError(path, [_BEHIND])
     except error as bad:
         raise RecordCorruptedError(path, [f"it is not a complete gzip file: {bad}"]) from bad
     if not expander.eof:

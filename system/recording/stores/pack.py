@@ -27,7 +27,7 @@ from system.errors import NewerFormat
 from system.ports import File, FileSystem, OpenMode
 from system.recording.executions.log_record import log_records_in
 from system.recording.executions.record_builder import RecordBuilder
-from system.recording.records.errors import RecordCorruptedError
+from system.recording.records.errors import RecordCorruptedError, problem_of
 from system.recording.records.execution_id import PREFIX
 from system.recording.records.record import ExecutionRecord
 from system.recording.records.structure import checked
@@ -158,7 +158,7 @@ def builder_of(lines: bytes, name: str) -> RecordBuilder:
     try:
         builder = RecordBuilder.of(log_records_in((lines,)))
     except ValueError as bad:
-        raise RecordCorruptedError(name, [str(bad)]) from bad
+        raise RecordCorruptedError(name, [problem_of(bad)]) from bad
     if builder.start is None:
         raise RecordCorruptedError(name, ["it has no start"])
     return builder

@@ -9,7 +9,7 @@ from typing import Final
 from system.recording.executions.entry_type import EntryType
 from system.recording.executions.log_record import log_records_in
 from system.recording.executions.record_builder import RecordBuilder
-from system.recording.records.errors import RecordCorruptedError
+from system.recording.records.errors import RecordCorruptedError, problem_of
 from system.recording.records.event import ExecutionEvent
 
 PIECE_BYTES: Final = 1 << 20
@@ -40,7 +40,7 @@ class PackStream:
                 builder.events.clear()
                 builder.kept.clear()
         except ValueError as bad:
-            raise RecordCorruptedError(self._name, [str(bad)]) from bad
+            raise RecordCorruptedError(self._name, [problem_of(bad)]) from bad
 
     def response(self) -> Iterator[bytes]:
         """Yield the final response, canonical JSON, in pieces of 1 MiB at most.

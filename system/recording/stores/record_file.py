@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final, NoReturn, cast
 
 from system.errors import NewerFormat
 from system.ports import Json, JsonObject
 from system.recording.records.envelope_hash import hash_text
-from system.recording.records.errors import ForeignRecordFile, RecordCorruptedError
+from system.recording.records.errors import (
+    ForeignRecordFile,
+    RecordCorruptedError,
+    problem_of,
+)
+from system.recording.records.header import Reason
 from system.recording.records.record import VERSION, ExecutionRecord
 from system.recording.records.record_members import from_dict
 from system.recording.records.structure import find_problems
@@ -35,7 +41,9 @@ def decode_record(data: bytes, path: str, *, compressed: bool = False) -> Execut
 
     Raises ``RecordCorruptedError`` or ``NewerFormat``.
     """
-    members = parse_object(gzip_data.expand(data, path) if compressed else data, path)
+    if compressed:
+        data = _expanded(data, path)
+    members = parse_object(data, path)
     version = members.get("v")
     try:
         if type(version) is int and version > VERSION and _has_its_hash(members):
@@ -45,12 +53,32 @@ def decode_record(data: bytes, path: str, *, compressed: bool = False) -> Execut
         record = from_dict(members)
         problems = find_problems(record)
     except (ValueError, RecursionError) as bad:
-        raise RecordCorruptedError(path, [str(bad)]) from bad
+        raise RecordCorruptedError(path, [problem_of(bad)]) from bad
     if not record.header.is_foreign:
         problems = (*problems, *_unread(members, written, record))
     if problems:
         raise RecordCorruptedError(path, problems, record)
     return record
+
+
+def _expanded(data: bytes, path: str) -> bytes:
+    """Return the content of a compressed file; the error has the record that can be read."""
+    try:
+        return gzip_data.expand(data, path)
+    except RecordCorruptedError as corrupted:
+        readable = _readable(data, path)
+        raise RecordCorruptedError(path, corrupted.problems, readable) from corrupted
+
+
+def _readable(data: bytes, path: str) -> ExecutionRecord | None:
+    """Return the record in a damaged gzip file, if all of it is before the damage."""
+    try:
+        record = decode_record(b"".join(gzip_data.expanded_before_damage(data)), path)
+    except (RecordCorruptedError, NewerFormat):
+        return None
+    # The file is not as it was written, so a replay of it must be forced.
+    header = replace(record.header, replayable=False, replayable_reason=Reason.RECORD_CORRUPTED)
+    return replace(record, header=header)
 
 
 def check_version(version: int, path: str) -> None:
@@ -93,7 +121,7 @@ def parse_object(data: bytes, path: str) -> JsonObject:
             data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant
         )
     except (ValueError, RecursionError) as bad:
-        raise RecordCorruptedError(path, [f"it is not JSON: {bad}"]) from bad
+        raise RecordCorruptedError(path, [f"it is not JSON: {problem_of(bad)}"]) from bad
     if not isinstance(value, dict):
         raise RecordCorruptedError(path, ["it is not a JSON object"])
     return cast("JsonObject", value)

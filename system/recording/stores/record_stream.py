@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Final
 
 from system.ports import FileSystem, OpenMode
-from system.recording.records.errors import RecordCorruptedError
+from system.recording.records.errors import RecordCorruptedError, problem_of
 from system.recording.records.event import ExecutionEvent
 from system.recording.records.record_members import event_from_dict
 from system.recording.stores.gzip_data import expanded
@@ -98,7 +98,8 @@ class RecordStream:
             expected, execution_id = str(members.pop("recordHash")), str(members["executionId"])
             return b'"header":%s,' % canonical(members), expected, execution_id
         except (ValueError, KeyError, AttributeError) as bad:
-            raise RecordCorruptedError(self._name, [f"its header cannot be read: {bad}"]) from bad
+            problem = f"its header cannot be read: {problem_of(bad)}"
+            raise RecordCorruptedError(self._name, [problem]) from bad
 
 
 def _without_indent(piece: bytes) -> bytes:

@@ -28,6 +28,7 @@ from system.recording.records.structure import (
     find_problems,
     verify_event_sequence,
 )
+from system.recording.replays.replay import ReplayEngine
 from system.recording.stores.gzip_data import compressed
 from system.recording.stores.record_file import decode_record, encode_record
 from system.storage.codec import canonical
@@ -186,18 +187,27 @@ def test_a_changed_record_is_corrupted(problem: str, change: Callable[[Any], obj
         (b'{"a":NaN}', "NaN is not a JSON number"),
         (b"\xff", "it is not JSON"),
         (b"[" * 200_000, "it is not JSON"),
+        (b'{"a":' + b"9" * 5000 + b"}", "it is not JSON: Exceeds the limit"),
+        (b'{"a":"\\ud800"}', "value.*lone surrogate"),
     ],
 )
 def test_a_file_that_is_no_record_is_corrupted(data: bytes, problem: str) -> None:
-    with pytest.raises(RecordCorruptedError, match=problem):
+    with pytest.raises(RecordCorruptedError, match=problem) as corrupted:
         decode_record(data, PATH)
+    # The remedies for the caller of a recorder, and for a Python program, are not for a file.
+    assert str(corrupted.value).count("; ") == RecordCorruptedError.cure.count("; ") + 1
 
 
 def test_a_compressed_file_that_is_none_is_corrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     data = compressed(encode_record(finished()))
     for damaged in (b"", data[:-1], data + b"x", b"x" + data[1:]):
-        with pytest.raises(RecordCorruptedError, match="gzip file"):
+        with pytest.raises(RecordCorruptedError, match="gzip file") as corrupted:
             decode_record(damaged, PATH, compressed=True)
+        readable = corrupted.value.record
+        assert (readable is None) is (damaged[:1] != data[:1])
+        if readable is not None:
+            assert ReplayEngine(readable).is_replayable() == (False, Reason.RECORD_CORRUPTED)
+            assert readable.final_response == RESPONSE
     monkeypatch.setattr("system.recording.stores.gzip_data.LARGEST_BYTES", 100)
     with pytest.raises(RecordCorruptedError, match="more than 100 bytes"):
         decode_record(data, PATH, compressed=True)

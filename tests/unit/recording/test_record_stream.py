@@ -13,9 +13,11 @@ from system.errors import NewerFormat
 from system.recording.records.errors import ForeignRecordFile, RecordCorruptedError
 from system.recording.records.frozen_json import FrozenJson
 from system.recording.records.record import ExecutionRecord
+from system.recording.replays.replay import replay
 from system.recording.stores.file_store import FileExecutionStore
+from system.recording.stores.gzip_data import compressed
 from system.recording.stores.record_file import encode_record
-from tests.unit.recording.executions import finished
+from tests.unit.recording.executions import RESPONSE, finished
 from tests.unit.recording.recording_bench import Bench
 
 ID = finished().execution_id
@@ -69,6 +71,21 @@ def test_damage_is_found_before_the_first_piece(bench: Bench, tmp_path: Path) ->
     path.write_bytes(content.replace(b'  "header": {', b'  "header": {{'))
     with pytest.raises(RecordCorruptedError, match="its header cannot be read"):
         next(store.stream_events(ID))
+
+
+def test_bytes_behind_a_compressed_record_are_found_by_every_call(
+    bench: Bench, tmp_path: Path
+) -> None:
+    store = FileExecutionStore(bench.host, compressed=True)
+    path = tmp_path / store.save(finished())
+    for behind in (b"x", b"x" * (2 << 20)):
+        path.write_bytes(compressed(encode_record(finished())) + behind)
+        for read in (store.load, lambda key: [*store.stream_events(key)],
+                     lambda key: [*store.stream_response(key)]):  # fmt: skip
+            with pytest.raises(RecordCorruptedError, match="bytes behind the end of the gzip"):
+                read(ID)
+        forced = replay(store, ID, force=True)
+        assert (forced.response, len(forced.warnings)) == (RESPONSE, 1)
 
 
 def test_a_record_that_load_refuses_is_not_read_in_pieces(bench: Bench, tmp_path: Path) -> None:
