@@ -57,6 +57,16 @@ class PackCorruptedError(RecordCorruptedError):
     cure = "records that are found can be used; the sessions' logs have the other responses"
 
 
+class UnsoundRecord(RecordCorruptedError):
+    """A record to be saved is not one that a store returns; nothing was written.
+
+    Cause: its members were changed, and its hashes, its id or the order of its events do not hold.
+    Cure: save a record as a recorder or a store has returned it.
+    """
+
+    cure = "nothing was written; save a record as a recorder or a store has returned it"
+
+
 class ForeignRecordFile(StorageError):
     """A file of the store is not a record of this execution.
 

@@ -12,7 +12,7 @@ from system.recording.records.envelope_hash import (
     HashFunction,
     matching_function,
 )
-from system.recording.records.errors import RecordCorruptedError
+from system.recording.records.errors import RecordCorruptedError, UnsoundRecord
 from system.recording.records.event import EventType, ExecutionEvent
 from system.recording.records.event_chain import event_chain
 from system.recording.records.event_order import first_problem
@@ -41,6 +41,13 @@ def checked(record: ExecutionRecord, path: str) -> ExecutionRecord:
     """Return a sound record; raises ``RecordCorruptedError`` with ``path`` for another one."""
     if problems := find_problems(record):
         raise RecordCorruptedError(path, problems, record)
+    return record
+
+
+def to_save(record: ExecutionRecord, path: str) -> ExecutionRecord:
+    """Return a record that a store may save; raises ``UnsoundRecord`` for one that is not sound."""
+    if problems := find_problems(record):
+        raise UnsoundRecord(path, problems, record)
     return record
 
 

@@ -22,6 +22,7 @@ from system.recording.records.event import ExecutionEvent
 from system.recording.records.execution_id import is_execution_id
 from system.recording.records.invalidation import invalidated, still_invalidated
 from system.recording.records.record import ExecutionRecord
+from system.recording.records.structure import to_save
 from system.recording.stores.gzip_data import compressed, is_expandable
 from system.recording.stores.pack import Packable
 from system.recording.stores.pack_folder import PackFolder
@@ -71,8 +72,14 @@ class FileExecutionStore:
     def save(self, record: ExecutionRecord) -> str:
         """Write a record into a file of its own, durably, with its directory; return its path.
 
-        An invalidation in the file that it replaces is kept. Raises ``StorageFull`` or ``OSError``.
+        An invalidation in the file that it replaces is kept. Raises ``UnsoundRecord`` for a record
+        that ``load`` would refuse, ``NewerFormat`` if the file is of a later version, and
+        ``StorageFull`` or ``OSError``.
         """
+        return self.write(to_save(record, self.base_path))
+
+    def write(self, record: ExecutionRecord) -> str:
+        """Do the same as ``save`` for a record of the log, which may lack events."""
         record = still_invalidated(record, self._own_record(record.execution_id))
         if not self._is_durable:
             # The log creates the directory too, and may not have synced it yet.
@@ -170,14 +177,17 @@ class FileExecutionStore:
         return None
 
     def _own_record(self, execution_id: str) -> ExecutionRecord | None:
-        """Return what can be parsed of the record's own file, or None; raises ``OSError``."""
+        """Return what can be parsed of the record's own file, or None.
+
+        Raises ``NewerFormat`` or ``OSError``.
+        """
         if not self.has_own_file(execution_id):
             return None
         try:
             return self.load(execution_id)
         except RecordCorruptedError as corrupted:
             return corrupted.record
-        except StorageError:
+        except ForeignRecordFile:
             return None
 
     def has_own_file(self, execution_id: str) -> bool:

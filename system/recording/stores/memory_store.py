@@ -16,7 +16,7 @@ from system.recording.records.invalidation import (
     still_invalidated,
 )
 from system.recording.records.record import ExecutionRecord
-from system.recording.records.structure import checked
+from system.recording.records.structure import checked, to_save
 
 PLACE: Final = "memory"
 
@@ -34,7 +34,7 @@ class InMemoryExecutionStore:
     def save(self, record: ExecutionRecord) -> str:
         check_not_running(record.execution_id, is_running=self.is_running(record.execution_id))
         stored = self._records.get(record.execution_id)
-        self._records[record.execution_id] = still_invalidated(record, stored)
+        self._records[record.execution_id] = still_invalidated(to_save(record, PLACE), stored)
         return PLACE
 
     def load(self, execution_id: str) -> ExecutionRecord:
@@ -92,4 +92,4 @@ class InMemoryExecutionStore:
 
     def end(self, execution: Execution) -> None:
         del self._running[execution.execution_id]
-        self.save(execution.record())
+        self._records[execution.execution_id] = execution.record()

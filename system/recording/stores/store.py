@@ -37,7 +37,8 @@ class ExecutionStore(RecordReader, Protocol):
         """Keep a record durably, whole or not at all; return its path.
 
         The invalidation of a stored record of the execution is kept. Raises ``RecorderError`` while
-        the execution is running.
+        the execution is running, ``UnsoundRecord`` for a record that ``load`` would refuse, and
+        ``NewerFormat`` if the stored record is of a later version.
         """
         ...
 

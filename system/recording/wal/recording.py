@@ -238,7 +238,7 @@ class WalRecording:
         # A checkpoint must not survive a power cut without the directories of its packs.
         self.log.sync_root()
         for view in [each for each in records if each.execution_id in self._replaced]:
-            self.files.save(view.record())
+            self.files.write(view.record())
         if packed := [each for each in records if each.execution_id not in self._replaced]:
             self.files.write_pack(self._pack, packed)
             self._newest_records = self._pack
