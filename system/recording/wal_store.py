@@ -8,10 +8,13 @@ from system.ports import Clock, Host
 from system.recording.executions.execution import ExecutionView
 from system.recording.recorder import Recorder
 from system.recording.records.errors import RecorderError
+from system.recording.records.event import ExecutionEvent
 from system.recording.records.execution_id import is_execution_id
 from system.recording.records.invalidation import check_not_running, invalidated
 from system.recording.records.record import ExecutionRecord
-from system.recording.wal.logged_executions import sound_record
+from system.recording.stores.pack_stream import PackStream
+from system.recording.stores.record_stream import RecordStream
+from system.recording.wal.logged_executions import place_of, sound_record
 from system.recording.wal.recording import WalRecording
 
 
@@ -53,6 +56,25 @@ class WalExecutionStore:
             self._recording.files.note(record)
             return record
         return self._recording.files.load(execution_id)
+
+    def stream_events(self, execution_id: str) -> Iterator[ExecutionEvent]:
+        """Yield the events of a long record, one at a time in memory, as ``load`` finds it.
+
+        Raises as ``FileExecutionStore.stream_events``, before the first one.
+        """
+        yield from self._stream(execution_id).events()
+
+    def stream_response(self, execution_id: str) -> Iterator[bytes]:
+        """Yield the final response of a long record, as ``stream_events`` the events."""
+        yield from self._stream(execution_id).response()
+
+    def _stream(self, execution_id: str) -> RecordStream | PackStream:
+        view = self._waiting(execution_id)
+        if self.is_running(execution_id):
+            view = self._recording.running[execution_id].view()
+        if view is None:
+            return self._recording.files.stream(execution_id)
+        return PackStream(view.verified_pieces, place_of(execution_id))
 
     def list_all(self) -> Iterator[str]:
         recording = self._recording

@@ -6,7 +6,8 @@ where they write its log records.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -71,6 +72,17 @@ class ExecutionView(NamedTuple):
         if self.reason not in _NEVER_LIFTED:
             return lines
         return chain(lines, [_mark(self.execution_id, 0, str(self.reason), self.now).line()])
+
+    def verified_pieces(self) -> Iterator[bytes]:
+        """Yield as ``pieces``, after all of them were read once.
+
+        A call of ``close`` has no effect until then.
+        """
+        spool = self.log_records.spool
+        with nullcontext() if spool is None else spool.kept_open():
+            for _ in self.pieces():
+                pass
+            yield from self.pieces()
 
     def record(self) -> ExecutionRecord:
         """Return the sealed record, all of it in memory; raises as ``pieces``."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from posixpath import join
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -41,6 +41,8 @@ class Spool:
         path = join(directory, _NAME.format(ids.random_hex(8)))
         self._file: File = files.open(path, OpenMode.CREATE)
         self._end = 0
+        self._readers = set[object]()
+        self._is_closed = False
         with suppress(OSError):
             files.unlink(path)
 
@@ -69,10 +71,24 @@ class Spool:
         if offset < end or crc != extent.crc:
             raise OSError(errno.EIO, f"bytes of a long execution are gone, at offset {offset}")
 
+    @contextmanager
+    def kept_open(self) -> Iterator[None]:
+        """Keep the bytes while the context lasts, also if ``close`` is called meanwhile."""
+        reader = object()
+        self._readers.add(reader)
+        try:
+            yield
+        finally:
+            self._readers.discard(reader)
+            if self._is_closed:
+                self.close()
+
     def close(self) -> None:
-        """Close the file, and so delete its content."""
-        with suppress(OSError):
-            self._file.close()
+        """Close the file, and so delete its content, as soon as it is not read any more."""
+        self._is_closed = True
+        if not self._readers:
+            with suppress(OSError):
+                self._file.close()
 
 
 def chunks(pieces: Iterable[bytes], size_bytes: int = PIECE_BYTES) -> Iterator[bytes]:

@@ -202,13 +202,14 @@ class FileExecutionStore:
 
         Only for records that this program has written. Raises as ``load``, before the first one.
         """
-        return self._stream(execution_id).events()
+        return self.stream(execution_id).events()
 
     def stream_response(self, execution_id: str) -> Iterator[bytes]:
         """Yield the final response of a long record, as ``stream_events`` the events."""
-        return self._stream(execution_id).response()
+        return self.stream(execution_id).response()
 
-    def _stream(self, execution_id: str) -> RecordStream | PackStream:
+    def stream(self, execution_id: str) -> RecordStream | PackStream:
+        """Return what reads a record in pieces; raises ``RecordNotFoundError``, and as ``find``."""
         if not is_execution_id(execution_id):
             raise RecordNotFoundError(self.base_path, execution_id)
         files, path = self._host.files, self._own_file(execution_id)

@@ -15,12 +15,17 @@ from system.recording.wal.log_record_index import LogRecordIndex
 from system.recording.wal.series import Series
 
 
+def place_of(execution_id: str) -> str:
+    """Return the place of an execution of a log, for errors."""
+    return f"{DIRECTORY} ({execution_id})"
+
+
 def sound_record(execution: Execution | ExecutionView) -> ExecutionRecord:
     """Return the record of an execution of a log.
 
     Raises ``RecordCorruptedError`` if it lacks an event, or ``OSError``.
     """
-    return checked(execution.record(), f"{DIRECTORY} ({execution.execution_id})")
+    return checked(execution.record(), place_of(execution.execution_id))
 
 
 class LoggedExecutions:
