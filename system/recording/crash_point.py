@@ -34,6 +34,8 @@ class CrashPoint(NamedTuple):
 
 
 RUNNING: Final = ("running", "wait")
+COMMITTED: Final = ("committed", "complete_record")
+"""The log of its session has its turn, which only a caller that reads that log can see."""
 BEFORE_START: Final = ("before_start", "safe_to_retry")
 AFTER_FAILURE: Final = ("after_failure", "retry_next_agent")
 UNKNOWN: Final = ("unknown", "manual_inspection")
