@@ -308,7 +308,7 @@ class RecordingTarget(RecorderTarget):
         is_damaged = bool(self._families) or self._hit is not None
         lossy = any(each.lost or each.doubted for each in self._shadow.executions.values())
         if not is_damaged:
-            if report.damaged or report.missing or report.findings:
+            if report.damaged or report.missing or report.findings or report.foreign:
                 raise FalseAlarm("recovery reports damage that no crash can do", report=report)
             if report.corrupted and not lossy and not self._faulty:
                 raise FalseAlarm("recovery reports a corrupted execution", report=report)

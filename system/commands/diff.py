@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import click
 
-from system.commands.offline import FOUND, echo, leave, records_of, reporting, root_option
+from system.commands.offline import (
+    FOUND,
+    echo,
+    echo_json,
+    json_option,
+    leave,
+    records_of,
+    reporting,
+    root_option,
+)
 from system.ports import JsonObject
 from system.recording.records.json_difference import differences
 from system.recording.records.record import ExecutionRecord
@@ -14,18 +23,21 @@ from system.recording.records.record import ExecutionRecord
 @root_option
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-def diff(root: str, first: str, second: str) -> None:
+@json_option
+def diff(root: str, first: str, second: str, as_json: bool) -> None:
     """Compare two executions.
 
     Compares envelope, router decision, events and final response, but not the times and ids of
-    the header. Exit codes: 0 they are equal, 1 they differ, 2
-    usage, 130 interrupted.
+    the header. Exit codes: 0 they are equal, 1 they differ, 2 usage, 130 interrupted.
     """
     with reporting(root):
         store = records_of(root)
         found = list(differences(_compared(store.load(first)), _compared(store.load(second))))
-        for difference in found:
-            echo(difference)
+        if as_json:
+            echo_json([difference.to_dict() for difference in found])
+        else:
+            for difference in found:
+                echo(difference)
         if found:
             leave(FOUND)
 

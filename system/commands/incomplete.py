@@ -16,6 +16,7 @@ from system.commands.offline import (
     records_of,
     reporting,
     root_option,
+    warn,
 )
 from system.commands.recorded_turns import committed_executions
 from system.ports import FileSystem, Json
@@ -56,6 +57,7 @@ def incomplete(root: str, with_retried: bool, as_json: bool) -> None:
             echo_json([dict[str, Json](row) for row in rows])
         elif rows:
             echo_table(_HEADER, [[cell or "-" for cell in row.values()] for row in rows])
+        warn(store.foreign_files())
         unreadable = [error for _, error in report.unreadable]
         unreadable += store.log_problems()
         unreadable += map(str, store.unreadable_packs())

@@ -45,10 +45,15 @@ idle_root_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-def leave(code: int, *sentences: object) -> NoReturn:
-    """Print sentences to the error stream, and exit."""
+def warn(sentences: Iterable[object]) -> None:
+    """Print sentences to the error stream."""
     for sentence in sentences:
         click.echo(str(sentence), err=True)
+
+
+def leave(code: int, *sentences: object) -> NoReturn:
+    """Print sentences to the error stream, and exit."""
+    warn(sentences)
     click.get_current_context().exit(code)
 
 

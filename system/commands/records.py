@@ -19,6 +19,7 @@ from system.commands.offline import (
     records_of,
     reporting,
     root_option,
+    warn,
 )
 from system.errors import NewerFormat, StorageError
 from system.foreign import on_one_line
@@ -29,6 +30,7 @@ from system.recording.records.errors import RecordCorruptedError, RecordNotFound
 from system.recording.records.integrity import verify_record_integrity
 from system.recording.records.record import ExecutionRecord
 from system.recording.records.status import status_of
+from system.recovery.recovery_text import damage_text
 from system.recovery.resume import Resume
 from system.runtime import Options, Runtime
 
@@ -56,6 +58,7 @@ def list_records(root: str, as_json: bool) -> None:
         else:
             names = ("executionId", "createdUtcIso", "status", "agent", "response")
             echo_table(names, [[str(row[name]) for name in names] for row in rows])
+        warn(store.foreign_files())
         damaged += store.log_problems()
         _add_packs(store, damaged, newer)
         _leave_with(damaged, newer)
@@ -111,8 +114,9 @@ def show(root: str, execution_id: str) -> None:
 
 @records.command()
 @root_option
+@json_option
 @click.argument("execution_ids", metavar="[ID]...", nargs=-1)
-def verify(root: str, execution_ids: tuple[str, ...]) -> None:
+def verify(root: str, execution_ids: tuple[str, ...], as_json: bool) -> None:
     """Verify structure, hashes and event chain of records.
 
     By default all records are verified, and the log. Records of a newer version are not verified.
@@ -121,28 +125,50 @@ def verify(root: str, execution_ids: tuple[str, ...]) -> None:
         store = records_of(root)
         problems, newer = list[str](), list[str]()
         if not execution_ids:
+            warn(store.foreign_files())
             problems += store.log_problems()
             _add_packs(store, problems, newer)
+        rows = list[JsonObject]()
         for execution_id in execution_ids or store.list_all():
+            row: JsonObject = {"executionId": execution_id, "status": "damaged"}
             try:
-                echo(f"{execution_id}  {_verdict(store.load(execution_id))}")
+                row |= _verdict(store.load(execution_id))
             except NewerFormat as error:
-                echo(f"{execution_id}  of a newer version")
+                row["status"] = "newer"
                 newer.append(str(error))
             except (StorageError, OSError) as error:
                 if execution_ids and isinstance(error, RecordNotFoundError):
                     raise
-                echo(f"{execution_id}  damaged")
                 problems.append(str(error))
+            rows.append(row)
+            if not as_json:
+                echo(_line(row))
+        if as_json:
+            echo_json(list[Json](rows))
         _leave_with(problems, newer)
 
 
-def _verdict(record: ExecutionRecord) -> str:
+def _verdict(record: ExecutionRecord) -> JsonObject:
     report = verify_record_integrity(record)
-    function = "" if report.function is None else f", {report.function.value}"
-    types = on_one_line(", ".join(report.unknown_types))
-    unknown = f", unknown events: {types}" if report.unknown_types else ""
-    return f"sound ({report.coverage}{function}{unknown})"
+    return {
+        "status": "sound",
+        "coverage": report.coverage,
+        "function": None if report.function is None else report.function.value,
+        "unknownEvents": list[Json](report.unknown_types),
+    }
+
+
+def _line(row: JsonObject) -> str:
+    """Return the verdict on a record as a line of text."""
+    if row["status"] == "newer":
+        return f"{row['executionId']}  of a newer version"
+    if row["status"] != "sound":
+        return f"{row['executionId']}  {row['status']}"
+    function = "" if row["function"] is None else f", {row['function']}"
+    types = row["unknownEvents"]
+    assert isinstance(types, list)
+    unknown = f", unknown events: {on_one_line(', '.join(map(str, types)))}" if types else ""
+    return f"{row['executionId']}  sound ({row['coverage']}{function}{unknown})"
 
 
 @records.command()
@@ -151,18 +177,28 @@ def _verdict(record: ExecutionRecord) -> str:
 @click.option("--reason", required=True, metavar="TEXT", help="Why the record is invalid.")
 @click.option("--by", required=True, metavar="NAME", help="The person who says so.")
 def invalidate(root: str, execution_id: str, reason: str, by: str) -> None:
-    """Make a record not replayable, for ever. The root must not be in use."""
+    """Make a record not replayable, for ever. The root must not be in use.
+
+    The root is recovered, and its damage is listed, also if there is no such record.
+    """
     with reporting(root):
         host_of(root)
-        run(_invalidated(root, execution_id, reason, by))
+        is_damaged = run(_invalidated(root, execution_id, reason, by))
         echo(f"invalidated {execution_id}")
+        if is_damaged:
+            leave(FOUND)
 
 
-async def _invalidated(root: str, execution_id: str, reason: str, by: str) -> None:
+async def _invalidated(root: str, execution_id: str, reason: str, by: str) -> bool:
+    """Recover a root, and invalidate a record; return whether the recovery found damage."""
     # The whole recovery, because the log of a crashed root needs those of the sessions.
     runtime = await Runtime.recover(real_host(root), {}, Options(resume=Resume.NONE))
     try:
+        # The next recovery does not find it again.
+        damage = list(damage_text(runtime.report))
+        warn((*damage, *runtime.report.recording.foreign))
         assert runtime.records is not None
         runtime.records.invalidate(execution_id, reason, by)
     finally:
         await runtime.close()
+    return bool(damage)

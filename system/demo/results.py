@@ -13,8 +13,8 @@ from system.agents.message import USER_SESSION
 from system.agents.orchestrator import USER_LOG
 from system.demo.jobs import job_of
 from system.ports import FileSystem
-from system.recovery.recovery_text import spans_text
 from system.storage.line import Line
+from system.storage.log_report import spans_text
 from system.storage.segments import read_lines
 
 

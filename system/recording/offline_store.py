@@ -12,6 +12,7 @@ from typing import Final
 from system.errors import StorageError
 from system.ports import Host
 from system.recording.records.errors import (
+    PackCorruptedError,
     RecordCorruptedError,
     RecordNotFoundError,
 )
@@ -22,6 +23,7 @@ from system.recording.wal.checkpoint import CHECKPOINT, read_checkpoint
 from system.recording.wal.format import DIRECTORY
 from system.recording.wal.logged_executions import sound_record
 from system.recording.wal.recovery import ReadLog, read_log
+from system.recording.wal.report import missing_text
 
 _ATTEMPTS: Final = 8
 
@@ -61,7 +63,7 @@ class OfflineRecords:
                 raise RecordCorruptedError(DIRECTORY, [problem]) from missing
             for path in self.missing_paths:
                 problem = f"it is missing, and may have had execution {execution_id}"
-                raise RecordCorruptedError(path, [problem]) from missing
+                raise PackCorruptedError(path, [problem]) from missing
             raise
 
     def add_missing(self, path: str, reason: str) -> None:
@@ -81,10 +83,17 @@ class OfflineRecords:
     def log_problems(self) -> Iterator[str]:
         """Yield a sentence for each damage of the log, which may hide executions."""
         for path, span, data in self.log.bad:
-            yield f"{path}: {len(data)} damaged bytes at offset {span.start}: {span.reason}"
-        for first, last in self.log.report.missing:
-            yield f"the log: entries {first} to {last} are missing"
+            yield (
+                f"{path}: {len(data)} damaged bytes at offset {span.start}: {span.reason}; the next"
+                " recovery puts them aside, and serves the other executions"
+            )
+        if missing := self.log.report.missing:
+            yield missing_text(missing)
         yield from self.log.report.findings
+
+    def foreign_files(self) -> list[str]:
+        """Return a sentence for each file that is no part of the log, and no damage."""
+        return self.log.report.foreign
 
     def unreadable_packs(self) -> Iterator[StorageError]:
         """Yield an error for each pack of records that is damaged or of a later version."""

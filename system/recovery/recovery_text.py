@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
 from system.agents.message import USER_SESSION
 from system.errors import NewerFormat
+from system.recording.wal.report import WalReport, missing_text
 from system.recovery.recovery_report import RecoveryReport
 from system.sessions.session_problem import Problem, SessionProblem
+from system.storage.log_report import spans_text
 
 _WRITTEN_AGAIN: Final = "it was written again"
 _OUTCOMES: Final[Mapping[Problem, str]] = MappingProxyType(
@@ -48,23 +50,34 @@ def recovery_text(report: RecoveryReport) -> Iterator[str]:
     for label, count in counted:
         if count:
             yield f"  {label}: {count}"
+    for line in (*damage_text(report), *_leaks(report), *report.recording.foreign):
+        yield f"  {line}"
+    for each in report.incomplete:
+        point = each.point
+        yield (
+            f"  execution {each.execution_id}: interrupted {point.stage}: {point.recovery}"
+            f" (action={point.action})"
+        )
+
+
+def damage_text(report: RecoveryReport) -> Iterator[str]:
+    """Yield a line for each damage, and each thing that is lost or not served because of one."""
     for damage in (*report.damaged, *report.recording.damaged):
         yield (
-            f"  {damage.path}: {damage.size_bytes} damaged bytes at offset {damage.offset} "
+            f"{damage.path}: {damage.size_bytes} damaged bytes at offset {damage.offset} "
             f"were put aside in {damage.quarantine}: {damage.reason}"
         )
-    for line in (*_missing(report), *map(_problem, report.problems)):
-        yield f"  {line}"
+    yield from _missing(report)
+    yield from map(_problem, report.problems)
     for session_id in report.fallbacks:
-        yield f"  {_log_of(session_id)}: its newest snapshot was damaged; the one before was read"
+        yield f"{_log_of(session_id)}: its newest snapshot was damaged; the one before was read"
     for session_id in report.detached:
-        yield f"  session {session_id}: its parent cannot be found; it counts as a root"
-    for damaged in report.damaged_rows:
-        yield f"  {damaged}"
+        yield f"session {session_id}: its parent cannot be found; it counts as a root"
+    yield from report.damaged_rows
     for session_id in report.unfed:
-        yield f"  session {session_id}: work in state.db waits for it, and it is not served"
-    for line in (*_vanished(report), *_leaks(report), *_recording(report)):
-        yield f"  {line}"
+        yield f"session {session_id}: work in state.db waits for it, and it is not served"
+    yield from _vanished(report)
+    yield from _recording(report.recording)
 
 
 def losses_text(report: RecoveryReport) -> Iterator[str]:
@@ -74,11 +87,6 @@ def losses_text(report: RecoveryReport) -> Iterator[str]:
             yield _problem(problem)
     yield from _vanished(report)
     yield from _missing(report)
-
-
-def spans_text(spans: Iterable[tuple[int, int]]) -> str:
-    """Return firsts and lasts as text: ``3, 5 to 8``."""
-    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in spans)
 
 
 def _missing(report: RecoveryReport) -> Iterator[str]:
@@ -102,19 +110,12 @@ def _vanished(report: RecoveryReport) -> Iterator[str]:
         yield f"agent {agent_id}: it has sent messages, and nothing of its session is left"
 
 
-def _recording(report: RecoveryReport) -> Iterator[str]:
-    recording = report.recording
-    if recording.missing:
-        yield f"recording: entries are missing: {spans_text(recording.missing)}"
-    for execution_id in recording.corrupted:
+def _recording(report: WalReport) -> Iterator[str]:
+    if report.missing:
+        yield missing_text(report.missing)
+    for execution_id in report.corrupted:
         yield f"execution {execution_id}: damage has taken a part of its record"
-    yield from recording.findings
-    for each in report.incomplete:
-        point = each.point
-        yield (
-            f"execution {each.execution_id}: interrupted {point.stage}: {point.recovery}"
-            f" (action={point.action})"
-        )
+    yield from report.findings
 
 
 def _leaks(report: RecoveryReport) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -57,3 +58,8 @@ class LogReport(NamedTuple):
     def lost_nothing(self) -> bool:
         """Whether it is certain that no acknowledged line is missing."""
         return not self.damaged and not self.missing
+
+
+def spans_text(spans: Iterable[tuple[int, int]]) -> str:
+    """Return firsts and lasts as text: ``3, 5 to 8``."""
+    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in spans)

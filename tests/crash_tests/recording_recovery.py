@@ -65,7 +65,7 @@ def recover(
         *(f"missing {gap}" for gap in report.missing),
         *report.corrupted,
         # A finding begins with a path.
-        *(finding.partition(": ")[0] for finding in report.findings),
+        *(finding.partition(": ")[0] for finding in (*report.findings, *report.foreign)),
     )
     return Recovered(records, reported, aside)
 

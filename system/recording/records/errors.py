@@ -48,9 +48,9 @@ class RecordCorruptedError(StorageError):
 
 
 class PackCorruptedError(RecordCorruptedError):
-    """The table of a pack is damaged, so it may have had records that are not found.
+    """A pack is missing, or its table is damaged, so it may have had records that are not found.
 
-    Cause: the disk or another program changed the file.
+    Cause: the disk or another program changed or removed the file.
     Cure: records that are found can be used; the turns' lines have the responses of the others.
     """
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from json import loads
 from typing import Final, NamedTuple
 
 from system.foreign import on_one_line
-from system.ports import Json
+from system.ports import Json, JsonObject
 from system.storage.codec import canonical
 
 MISSING: Final = "(missing)"
@@ -24,6 +25,12 @@ class Difference(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.path or '(all)'}: {self.before} -> {self.after}"
+
+    def to_dict(self) -> JsonObject:
+        """Return the difference as a JSON object; it lacks a value that is missing."""
+        values = {"before": self.before, "after": self.after}
+        found = {name: loads(text) for name, text in values.items() if text != MISSING}
+        return {"path": self.path, **found}
 
 
 def differences(before: Json, after: Json, path: str = "") -> Iterator[Difference]:

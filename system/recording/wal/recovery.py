@@ -30,6 +30,7 @@ from system.storage.quarantine import put_aside
 
 _ASIDE: Final = re.compile(r"\.quarantine\.\d+$|\.tmp\.[0-9a-f]{8}$")
 
+_CURE: Final = "the sessions' logs have the responses of their turns"
 _NO_DIRECTORY: Final = "it is not a directory"
 
 
@@ -281,7 +282,7 @@ class _Reader:
                 "the pack is missing, and with it the executions that were under way"
                 " at the checkpoint"
             )
-        self.report.findings += [f"{path}: {reason}" for path, reason in missing.items()]
+        self.report.findings += [f"{path}: {reason}; {_CURE}" for path, reason in missing.items()]
         return tuple(missing)
 
     def _read_pack(self, path: str, executions: LoggedExecutions) -> None:
@@ -338,12 +339,17 @@ class _Reader:
         except OSError as error:
             if error.errno != errno.EINVAL:
                 return  # The link is for people only: no recovery depends on it.
+            if self._files.kind(path) is FileKind.DIRECTORY:
+                self._add_foreign(path)
+                return
             target = ""
         if not SEGMENT_NAME.fullmatch(target):
-            self.report.findings.append(
-                f"{path}: it is no link to a segment, and is removed unless it is a directory"
+            self.report.foreign.append(
+                f"{path}: it is no link to a segment; the next segment replaces it"
             )
 
     def _add_foreign(self, path: str) -> None:
         if not _ASIDE.search(path):
-            self.report.findings.append(f"{path}: it is no part of the log, and was left")
+            self.report.foreign.append(
+                f"{path}: it is no part of the log, and was left; move it out of the directory"
+            )

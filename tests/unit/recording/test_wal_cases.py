@@ -222,7 +222,7 @@ def reported(report: WalReport) -> Iterator[str]:
         tail = " tail" if damage.tail else ""
         reason = re.sub("[0-9a-f]{8}", "<crc>", damage.reason)
         yield f"damaged {damage.path} {damage.offset}+{damage.size_bytes}{tail}: {reason:.90}"
-    yield from report.findings
+    yield from (*report.findings, *report.foreign)
     yield from (f"swept {path}" for path in report.swept)
 
 
