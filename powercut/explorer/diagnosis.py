@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import dropwhile, islice
 from typing import Final, TypeAlias
 
 from powercut.explorer.cause import Cause, Diagnosis, NoGap, concerns, is_cause_of
 from powercut.explorer.crash_state import done_at, image_at, lost_pieces, unsynced_along
 from powercut.explorer.early_acknowledgement import early_moments
+from powercut.explorer.event import events_of
 from powercut.explorer.harm import Harm, Harms
 from powercut.explorer.missing_barrier import (
     Gap,
@@ -244,7 +245,28 @@ class _Search:
         for barrier in [each for each in caused if not any(caused[each].values())]:
             del caused[barrier]
             self._drop(barrier)
-        return caused
+        return {self._at_its_loss(each, failures): failures for each, failures in caused.items()}
+
+    def _at_its_loss(self, barrier: MissingBarrier, failures: _ByModel) -> MissingBarrier:
+        """Return a barrier that is due for the operation that its failure loses.
+
+        One for an earlier operation on the same directory may cover that one as well. It is
+        replaced, up to the next acknowledgement, if no more fails then.
+        """
+        gap = self._gap(barrier, failures)
+        if gap.first.is_at(barrier.after):
+            return barrier
+        following = dropwhile(lambda event: event != gap.first, events_of(self._workload))
+        last = next((event for event in following if event.operation is None), None)
+        if last is None:
+            return barrier
+        moved = MissingBarrier(barrier.synced, gap.first.site, last.site)
+        barriers = tuple(moved if each == barrier else each for each in self._barriers)
+        repaired = self._with(barriers)
+        if moved in self._barriers or any(self._more(name, repaired[name]) for name in repaired):
+            return barrier
+        self._barriers, self.repaired = barriers, repaired
+        return moved
 
     def _drop(self, barrier: MissingBarrier) -> None:
         """Insert a barrier no longer."""

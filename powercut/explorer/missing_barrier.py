@@ -6,11 +6,11 @@ next event at another one. In a loop it is therefore inserted in every round.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History
@@ -84,6 +84,10 @@ class Insertion(NamedTuple):
     syncs: tuple[tuple[int, int], ...]
 
 
+_Due: TypeAlias = tuple[tuple[int, Event], Event]
+"""An inode with the operation for which a barrier is due, and the event before which it is."""
+
+
 def insert(workload: RecordedWorkload, barrier: MissingBarrier) -> Insertion:
     """Return the workload with the barrier wherever it is due."""
     return _with(
@@ -141,18 +145,36 @@ def without_inserted(
 def gap_of(
     workload: RecordedWorkload, barrier: MissingBarrier, model: PersistenceModel, failure: Failure
 ) -> Gap:
-    """Return the gap in which ``failure`` loses an operation that the barrier is due for.
+    """Return the gap in which ``failure`` loses an operation that the barrier covers.
 
-    Of several it is the first one. If there is none, it is the first gap of the workload.
+    Of several it is the first one that begins with such an operation. If none does, because the
+    barrier is due for another operation on the same inode, it is a gap from the latest one that is
+    lost. If there is none either, it is the first gap of the workload.
     """
     lost = _lost_operations(workload, model, failure)
     gaps = [
         (first, last) for last, due in _due(workload, barrier) for first in reversed([*due.items()])
     ]
-    (inode, first), last = next((gap for gap in gaps if gap[0][1].number in lost), gaps[0])
+    exact = (gap for gap in gaps if gap[0][1].number in lost)
+    (inode, first), last = next(exact, None) or next(
+        _gaps_of_others(workload, barrier, gaps, lost), gaps[0]
+    )
     path = _path(inode, names_at(workload.journal, _position(workload, last)))
     others = tuple(each for each in _due_paths(workload, barrier) if each != path)
     return Gap(path, first, last, others)
+
+
+def _gaps_of_others(
+    workload: RecordedWorkload, barrier: MissingBarrier, gaps: Iterable[_Due], lost: Container[int]
+) -> Iterator[_Due]:
+    """Yield the gaps from the latest lost operation whose inode a barrier covers."""
+    events = [event for event in events_of(workload) if event.operation is not None]
+    for (inode, first), last in gaps:
+        for event in reversed(events[first.number : _position(workload, last)]):
+            assert event.operation is not None, event
+            if event.number in lost and barrier.synced.inode_of(event.operation) == inode:
+                yield (inode, event), last
+                break
 
 
 def _due_paths(workload: RecordedWorkload, barrier: MissingBarrier) -> dict[str, None]:

@@ -8,13 +8,14 @@ import pytest
 
 from oracles.history import History, Known
 from oracles.violation import LostAck
+from powercut.explorer import diagnosis, verdicts
 from powercut.explorer import repair as module
-from powercut.explorer import verdicts
 from powercut.explorer.cause import Diagnosis, NoGap
 from powercut.explorer.crash_state import image_at
 from powercut.explorer.diagnosis import diagnose
+from powercut.explorer.event import events_of
 from powercut.explorer.explore import judged
-from powercut.explorer.missing_barrier import Gap
+from powercut.explorer.missing_barrier import Gap, MissingBarrier, Synced
 from powercut.explorer.recorded_workload import RecordedWorkload, record
 from powercut.report.findings import cause_text, repair_lines
 from sim.disk.calls.process import Process
@@ -90,3 +91,27 @@ def test_more_than_a_dozen_barriers_are_found() -> None:
     assert len(paths(found)) == 14
     (line,) = repair_lines(found)
     assert line.startswith("repair    with these 14 fsyncs, none of ")
+
+
+@pytest.mark.parametrize("is_replaced", [True, False])
+def test_a_barrier_for_another_file_is_named_after_the_one_that_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_replaced: bool,
+) -> None:
+    """An fsync for the name of the first file, behind that of the second one, covers both."""
+    create_a, write_a, ack, create_b, write_b, _ = events_of(recorded("ab"))
+    barriers = (
+        MissingBarrier(Synced.DIRECTORY, create_a.site, write_b.site),
+        MissingBarrier(Synced.FILE, write_a.site, ack.site),
+        MissingBarrier(Synced.DIRECTORY, create_a.site, ack.site),
+        MissingBarrier(Synced.FILE, write_b.site, ack.site),
+    )
+    monkeypatch.setattr(diagnosis, "repair", lambda *_: module.Repair(barriers, ()))
+    if not is_replaced:
+        monkeypatch.setattr(diagnosis._Search, "_at_its_loss", lambda _self, barrier, _: barrier)
+    found = diagnosed("ab", POSIX)
+    gaps = [cause.gap for cause in found.causes if isinstance(cause.gap, Gap)]
+    *_, second = [gap for gap in gaps if gap.path == "/"]
+    assert (second.first, second.last.kind) == (create_b, "ack" if is_replaced else "write")
+    assert found.repaired["posix"].safe
