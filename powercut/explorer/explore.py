@@ -8,9 +8,17 @@ The workload is not run again, so the cost grows linearly with its operations.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from os import PathLike
 from typing import TypeAlias, cast
 
 from oracles.violation import Violation
+from powercut.explorer.arguments import (
+    as_image,
+    as_limits,
+    as_model,
+    as_root,
+    must_be_functions,
+)
 from powercut.explorer.check_violation import FAILS_AT_START
 from powercut.explorer.crash_state import disks_along, done_at
 from powercut.explorer.default_check import default_check
@@ -32,7 +40,7 @@ from powercut.explorer.verdicts import Exploration
 from powercut.interpose.interposed import DEFAULT_ROOT
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
-from sim.disk.crash.persistence import MODELS, PersistenceModel, model_named
+from sim.disk.crash.persistence import MODELS, PersistenceModel
 from sim.disk.disk import Disk
 from sim.errors import HarnessError
 
@@ -46,7 +54,7 @@ def explore(
     model: str | PersistenceModel = "posix",
     limits: Limits | None = None,
     image: Image | None = None,
-    root: str = DEFAULT_ROOT,
+    root: str | PathLike[str] = DEFAULT_ROOT,
 ) -> Exploration:
     """Run ``workload(ack)`` once, and check every crash of it under ``model``.
 
@@ -68,9 +76,9 @@ def explore(
     ``image`` is the disk on which the workload starts; the default is an empty one.
     ``image_of(directory)`` copies a directory.
 
-    Raises ``HarnessError`` for an unknown model; for a workload that fails by itself, hangs, or
-    uses the real machine beside the disk; for one that acknowledged nothing or did nothing on the
-    disk; and for values that are no mappings if there is no check.
+    Raises ``HarnessError`` for a mistaken argument, such as an unknown model; for a workload that
+    fails by itself, hangs, or uses the real machine beside the disk; for one that acknowledged
+    nothing or did nothing on the disk; and for values that are no mappings if there is no check.
 
     Example::
 
@@ -83,8 +91,9 @@ def explore(
 
         assert explore(save, model="ext4-ordered").safe
     """
-    found = model_named(model) if isinstance(model, str) else model
-    recorded = record(workload, found, image or Image.empty(), root, limits)
+    must_be_functions(workload, check)
+    found, limits = as_model(model), as_limits(limits)
+    recorded = record(workload, found, as_image(image), as_root(root), limits)
     return judged(recorded, check, [found], limits)[found.name]
 
 
@@ -93,14 +102,15 @@ def explore_models(
     check: Check | None = None,
     limits: Limits | None = None,
     image: Image | None = None,
-    root: str = DEFAULT_ROOT,
+    root: str | PathLike[str] = DEFAULT_ROOT,
 ) -> dict[str, Exploration]:
     """Explore under every persistence model; return the verdicts by model, strongest first.
 
     The workload runs once, on a disk under ``posix``, which guarantees least.
     """
-    models = tuple(MODELS.values())
-    recorded = record(workload, models[-1], image or Image.empty(), root, limits)
+    must_be_functions(workload, check)
+    models, limits = tuple(MODELS.values()), as_limits(limits)
+    recorded = record(workload, models[-1], as_image(image), as_root(root), limits)
     return judged(recorded, check, models, limits)
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from powercut.seconds import FORM, is_time
 from sim.errors import HarnessError
+
+_LEAST: Final = {"states_per_point": 1, "samples": 0, "nested": 0}
 
 
 class Engine(StrEnum):
@@ -52,9 +55,23 @@ class Limits:
     strict: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ``HarnessError`` for an engine that does not exist, and for an endless timeout."""
+        """Raise ``HarnessError`` for an unknown engine, and for a value that is out of range."""
         if self.engine not in set(Engine):
             known = ", ".join(Engine)
             raise HarnessError(f"unknown engine {self.engine!r}; known are {known}")
         if not is_time(self.timeout):
             raise HarnessError(f"timeout is {self.timeout!r} and must be {FORM}")
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if not _is_whole(value) or value < least:
+                raise HarnessError(
+                    f"{name} is {value!r} and must be a whole number, at least {least}"
+                )
+        if not _is_whole(self.seed):
+            raise HarnessError(f"seed is {self.seed!r} and must be a whole number")
+        if not isinstance(self.strict, bool):
+            raise HarnessError(f"strict is {self.strict!r} and must be True or False")
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

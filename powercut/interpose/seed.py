@@ -21,7 +21,9 @@ def rooted(image: Image, root: str) -> Image:
     return disk.unmounted()
 
 
-def image_of(directory: str | os.PathLike[str], root: str = DEFAULT_ROOT) -> Image:
+def image_of(
+    directory: str | os.PathLike[str], root: str | os.PathLike[str] = DEFAULT_ROOT
+) -> Image:
     """Return an image on which ``root`` is a copy of a real directory.
 
     Files, directories and symbolic links are copied, with their permission bits and times.
@@ -29,6 +31,7 @@ def image_of(directory: str | os.PathLike[str], root: str = DEFAULT_ROOT) -> Ima
     """
     disk = Disk()
     process = Process(disk)
+    root = os.fspath(root)
     ensure_root(process, root)
     try:
         _copy(process, Path(directory), root)
