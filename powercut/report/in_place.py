@@ -16,16 +16,24 @@ from sim.disk.cache.operation import Allocate, Operation, Rename, Resize, Write
 def remedy_in_place(workload: RecordedWorkload, causes: Sequence[Cause]) -> str:
     """Return the remedy for a file that a crash catches between two changes of it, or "".
 
-    A new file that is renamed is whole at every crash. A log, to which records are only appended,
-    must be read in such a way that a torn record at its end does no harm.
+    A new file that is renamed is whole at every crash, unless it is written after that. A log, to
+    which records are only appended, must be read in such a way that a torn record at its end does
+    no harm.
     """
     for cause in causes:
         failure = cause.failure
         if cause.gap is NoGap.NOT_ATOMIC and len(failure.crashes) == 1:
-            inode = _inode_between(workload.journal, failure)
+            early = _inode_renamed_early(workload.journal, failure)
+            inode = early or _inode_between(workload.journal, failure)
             names = names_at(workload.journal, done_at(failure.crashes[0])) if inode else {}
-            if inode in names:
-                return _remedy(names[inode], is_log=_is_log(workload, inode))
+            if inode not in names:
+                continue
+            if early:
+                return (
+                    f"{names[inode]} is renamed before it is written: write it and fsync it, and "
+                    "then rename it"
+                )
+            return _remedy(names[inode], is_log=_is_log(workload, inode))
     return ""
 
 
@@ -54,6 +62,18 @@ def _is_log(workload: RecordedWorkload, inode: int) -> bool:
     return at_start.size_before > 0 or any(
         entry.acknowledged and first <= entry.after < last for entry in workload.history.entries
     )
+
+
+def _inode_renamed_early(journal: Sequence[Operation], failure: Failure) -> int:
+    """Return the inode of a rename right before a kill, if its content is written next, or 0."""
+    point = failure.crashes[0]
+    done = done_at(point)
+    before = journal[done - 1] if done else None
+    if point.kind is not CrashKind.KILL or not isinstance(before, Rename):
+        return 0
+    following = (each for each in journal[done:] if each.inode == before.inode)
+    is_written = isinstance(next(following, None), Write | Resize | Allocate)
+    return before.inode if is_written else 0
 
 
 def _inode_between(journal: Sequence[Operation], failure: Failure) -> int:

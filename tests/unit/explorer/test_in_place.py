@@ -145,6 +145,23 @@ def test_a_change_in_place_has_a_remedy_where_no_fsync_is_missing(
     assert lines_of(workload, model) == [f"repair    {REMEDY}"]
 
 
+def renames_early(process: Process, ack: History) -> None:
+    """Rename a new file over an old one while its content is in a buffer."""
+    begin(process, ack, "/f", b"old")
+    descriptor = process.open("/new", os.O_CREAT | os.O_RDWR)
+    process.rename("/new", "/f")
+    process.fsync(process.open("/", os.O_RDONLY))
+    process.write(descriptor, b"new")
+    process.fsync(descriptor)
+    ack({"/f": b"new"})
+
+
+def test_a_file_that_is_renamed_before_it_is_written_has_a_remedy() -> None:
+    assert lines_of(renames_early) == [
+        "repair    /f is renamed before it is written: write it and fsync it, and then rename it"
+    ]
+
+
 @pytest.mark.parametrize(
     ("workload", "remedy"),
     [(appends, OF_A_LOG), (appends_and_truncates, REMEDY), (builds, REMEDY)],
