@@ -92,9 +92,11 @@ def names_along(journal: Journal, numbers: Collection[int]) -> Iterator[Names]:
             if isinstance(operation, Create) and not operation.name:
                 names[operation.inode] = f"an unnamed file in {operation.path}"
             elif isinstance(operation, Create | Link | Unlink):
-                names[operation.inode] = operation.path
+                path, holder, name = operation.path, operation.directory, operation.name
+                names[operation.inode] = _absolute(path, holder, name, names)
             elif isinstance(operation, Rename):
-                names[operation.inode] = operation.to_path
+                path, holder, name = operation.to_path, operation.to_directory, operation.to_name
+                names[operation.inode] = _absolute(path, holder, name, names)
             operation.apply(table)
         done = number
         cached = Image.of_platter(table.rebase(), journal.image.next_inode)
@@ -181,6 +183,11 @@ def _path(number: int, names: Names) -> str:
 
 def _entry(directory: int, name: str, names: Names) -> str:
     return f"{_path(directory, names).rstrip('/')}/{name}"
+
+
+def _absolute(path: str, directory: int, name: str, names: Names) -> str:
+    """Return a path as the program passed it; a relative one as the name in its directory."""
+    return path if path.startswith("/") else _entry(directory, name, names)
 
 
 def _at(operations: Iterable[int], places: Places) -> str:

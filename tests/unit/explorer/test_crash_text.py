@@ -113,3 +113,20 @@ def test_names_are_those_of_the_crash_and_the_last_ones_of_files_without_a_name(
     assert [names_at(journal, done)[second] for done in (3, 4, 6, 7)] == [
         "/t1", "/f", "/d/g", "/d/g",
     ]  # fmt: skip
+
+
+def test_a_removed_file_has_an_absolute_path_where_the_program_passed_a_relative_one() -> None:
+    process = process_on()
+    process.mkdir("/d")
+    process.chdir("/d")
+    created(process, "f")
+    process.rename("f", "g")
+    process.unlink("g")
+    process.mkdir("e")
+    process.chdir("e")
+    created(process, "f")
+    process.unlink("f")
+    journal = process.disk.journal
+    assert [[*names_at(journal, done).values()][2:] for done in (2, 3, 4, 7)] == [
+        ["/d/f"], ["/d/g"], ["/d/g"], ["/d/g", "/d/e", "/d/e/f"],
+    ]  # fmt: skip
