@@ -14,7 +14,8 @@ from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import console_beside
 from powercut.cli.replay_failure import replay_failure, with_target
 from powercut.cli.usage import asked_by_user
-from powercut.explorer.kept_failure import is_kept_failure
+from powercut.explorer.kept_failure import format_of, is_kept_failure
+from powercut.fuse.recording import FORMAT as RECORDING
 from powercut.fuzz.drivers.replay import Replay, Verdict, replay
 from powercut.fuzz.reproducer import Finding, Reproducer, read_reproducer, versions
 from powercut.fuzz.story import story
@@ -58,6 +59,11 @@ def command(file: Path, target: str | None) -> None:
         code = replay_failure(console_beside(None), file, target)
         click.get_current_context().exit(code)
     with asked_by_user():
+        if format_of(file) == RECORDING:
+            raise HarnessError(
+                f"{file} is the recording of a program: judge it again with powercut try "
+                f"--recording {file}"
+            )
         reproducer = read_reproducer(file)
         entry = _target(reproducer, file, target)
         model_named(reproducer.log.model)

@@ -76,12 +76,17 @@ def save_failure(kept: KeptFailure, folder: Path) -> Path:
 
 def is_kept_failure(path: Path) -> bool:
     """Return whether a file begins as a kept failure does; False if it cannot be read."""
+    return format_of(path) == FORMAT
+
+
+def format_of(path: Path) -> object:
+    """Return the format that the first line of a file names, None if it names none."""
     try:
         with path.open("rb") as file:
             header = json.loads(file.readline())
     except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(header, dict) and header.get("format") == FORMAT
+        return None
+    return header.get("format") if isinstance(header, dict) else None
 
 
 def load_failure(path: Path) -> KeptFailure:

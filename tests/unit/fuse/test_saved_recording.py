@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from powercut.cli.exit_code import ExitCode
 from powercut.fuse.recording import Acknowledgement, Recording, load_recording, save_recording
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
+from tests.unit.cli.command_line import powercut
 
 ACKNOWLEDGED = (Acknowledgement(1, "made"),)
 
@@ -67,3 +69,14 @@ def test_a_pipe_gets_the_bytes(tmp_path: Path) -> None:
     reader.join()
     assert pipe.is_fifo()
     assert found[0].startswith(b'{"acknowledgements"')
+
+
+def test_replay_names_the_command_that_judges_a_recording(tmp_path: Path) -> None:
+    file = tmp_path / "app.recording"
+    save_recording(a_recording(), file)
+    result = powercut("replay", str(file))
+    assert result.exit_code == ExitCode.USAGE
+    assert result.stderr == (
+        f"Error: {file} is the recording of a program: judge it again with powercut try "
+        f"--recording {file}\n"
+    )
