@@ -61,8 +61,8 @@ class Findings:
             if found is not None:
                 log = found.finding.run.log
                 self._print(f"found  {log.target}: {log.broken}: {log.statement}")
-                self._print(f"  run {failing.number}, step {failing.steps}; not reduced yet")
-                for line in found.finding.replay_lines():
+                self._print(f"  run {failing.number}, step {failing.steps}")
+                for line in found.finding.unreduced_lines():
                     self._print(line)
 
     def reduce(self, scores: Sequence[Score], *, hurry: bool) -> tuple[list[Finding], bool]:

@@ -115,6 +115,14 @@ class Finding:
     def replay_lines(self) -> Iterator[str]:
         """Yield the command that repeats it; the reproducer itself if it could not be written."""
         yield f"  replay  powercut replay {self.path}"
+        yield from self._unwritten_lines()
+
+    def unreduced_lines(self) -> Iterator[str]:
+        """Yield the file that repeats it until a smaller one takes its place."""
+        yield f"  kept    {self.path} until it is reduced"
+        yield from self._unwritten_lines()
+
+    def _unwritten_lines(self) -> Iterator[str]:
         if self.unwritten:
             yield f"  {self.unwritten}; save the next line as that file"
             yield json.dumps(self.reproducer.plain())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -79,6 +80,17 @@ def test_reduced_reproducer_takes_the_place_of_the_one_that_was_found(score: Sco
     assert not interrupted
     assert {finding.path for finding in found} == set(FAILURES.glob("*.json"))
     assert max(len(finding.run.log.steps) for finding in found) <= 3
+
+
+def test_a_replay_that_is_printed_works_after_the_campaign(score: Score) -> None:
+    """A reproducer that a smaller one replaces is said to be kept only until then."""
+    reported, printed = findings_of(PLAN)
+    reported.report(score)
+    kept = re.findall(r"^  kept    (.*) until it is reduced$", printed.getvalue(), re.MULTILINE)
+    assert {Path(each) for each in kept} == set(FAILURES.glob("*.json"))
+    found, _ = reported.reduce([score], hurry=False)
+    named = re.findall(r"powercut replay (\S+)", printed.getvalue())
+    assert {Path(each) for each in named} == {finding.path for finding in found}
 
 
 def test_failures_are_grouped_by_cause() -> None:
