@@ -175,7 +175,7 @@ any_key_becomes_a_text = Mutant(
             "system.recording.records.plain_json",
             """
             if type(key) is not str:
-                raise NotPlainJson(place, f"the key {key!r} is not a str")
+                raise NotPlainJson(place, f"the key {shown(key, 100)} is not a str")
             plain[key] = plain_json(item, f"{place}[{key!a}]", levels)
             """,
             'plain[str(key)] = plain_json(item, f"{place}[{key!a}]", levels)',
