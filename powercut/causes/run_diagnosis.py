@@ -24,7 +24,10 @@ from sim.disk.crash.journal import Journal
 from sim.disk.crash.persistence import MODELS
 
 SECONDS: Final = 10
-"""Processor time for one failure."""
+"""Processor time for one of several failures."""
+
+REPLAY_SECONDS: Final = 60
+"""Processor time for the only failure that a developer looks at."""
 
 _PART_FOR_THE_MOMENT: Final = 0.3
 
@@ -39,15 +42,17 @@ class RunDiagnosis(NamedTuple):
     cause: Cause
 
 
-def diagnose_run(failed: TargetRun, wall_seconds: float = inf) -> RunDiagnosis | None:
+def diagnose_run(
+    failed: TargetRun, seconds: float = SECONDS, wall_seconds: float = inf
+) -> RunDiagnosis | None:
     """Search the barriers that a failed run misses.
 
-    It takes at most about 10 seconds of processor time, and ``wall_seconds`` of the wall clock.
+    It takes at most about ``seconds`` of processor time, and ``wall_seconds`` of the wall clock.
 
     Returns None if the run fails as well when no power cut loses anything. Raises ``OutOfTime``
     when the time is over.
     """
-    end, wall_end = time.process_time() + SECONDS, time.monotonic() + wall_seconds
+    end, wall_end = time.process_time() + seconds, time.monotonic() + wall_seconds
 
     def is_over(left: float = 0) -> bool:
         return time.process_time() >= end - left or time.monotonic() >= wall_end
@@ -55,7 +60,7 @@ def diagnose_run(failed: TargetRun, wall_seconds: float = inf) -> RunDiagnosis |
     cut = decisive(failed)
     if cut is None:
         return None
-    cut = earliest(cut, lambda: is_over(SECONDS * (1 - _PART_FOR_THE_MOMENT)))
+    cut = earliest(cut, lambda: is_over(seconds * (1 - _PART_FOR_THE_MOMENT)))
     workload, checker = workload_before(cut.recorder, cut.power_cut), RunChecker(cut, is_over)
     found = {name: checker.explore(workload, model) for name, model in MODELS.items()}
     if all(each.safe for each in found.values()):

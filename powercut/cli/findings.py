@@ -123,7 +123,7 @@ class Findings:
         with status if self._console.is_terminal else nullcontext(), SANDBOX.interruptible():
             finding = self._reduced(found, target, failing, left)
             share = self._share(left)
-            return finding if share < _LEAST_SECONDS else with_cause(finding, share)
+            return finding if share < _LEAST_SECONDS else with_cause(finding, wall_seconds=share)
 
     def _share(self, left: int) -> float:
         """Return the time in seconds for one of the last ``left`` failures."""

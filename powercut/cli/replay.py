@@ -9,6 +9,7 @@ from typing import Final
 import click
 from rich.console import Console
 
+from powercut.causes.run_diagnosis import REPLAY_SECONDS
 from powercut.cli.completion import complete_tags
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import console_beside
@@ -92,7 +93,7 @@ def _target(reproducer: Reproducer, file: Path, name: str | None) -> TargetEntry
 
 def _print(console: Console, reproducer: Reproducer, result: Replay, file: Path) -> None:
     if result.verdict in {Verdict.SAME, Verdict.DIFFERENT}:
-        finding = with_cause(Finding(result.run, reproducer, file))
+        finding = with_cause(Finding(result.run, reproducer, file), REPLAY_SECONDS)
         console.print(story(finding), soft_wrap=True)
         console.print()
     console.print(str(result), soft_wrap=True)

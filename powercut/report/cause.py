@@ -12,7 +12,7 @@ from dataclasses import replace
 from math import inf
 from typing import Final
 
-from powercut.causes.run_diagnosis import diagnose_run
+from powercut.causes.run_diagnosis import SECONDS, diagnose_run
 from powercut.crash_text import losses, names_on
 from powercut.explorer.cause import Cause, Diagnosis, NoGap
 from powercut.explorer.missing_barrier import Gap
@@ -27,13 +27,22 @@ _TEMPORARY: Final = re.compile(r"\.tmp\b.*")
 _VALUE: Final = re.compile(r"\b[0-9a-f]{6,}\b|\d+")
 
 
-def with_cause(finding: Finding, wall_seconds: float = inf) -> Finding:
-    """Return the finding with its cause, searched for at most ``wall_seconds``."""
+def with_cause(finding: Finding, seconds: float = SECONDS, wall_seconds: float = inf) -> Finding:
+    """Return the finding with its cause.
+
+    It is searched for at most ``seconds`` of processor time, and ``wall_seconds`` of the wall
+    clock.
+    """
     log = finding.run.log
     try:
-        found = diagnose_run(finding.run, wall_seconds)
+        found = diagnose_run(finding.run, seconds, wall_seconds)
     except OutOfTime:
-        return replace(finding, cause=_lost(log, NOT_SEARCHED))
+        reason = (
+            f"the search for a missing fsync was ended after {seconds:g} s of processor time"
+            if wall_seconds == inf
+            else NOT_SEARCHED
+        )
+        return replace(finding, cause=_lost(log, reason))
     if found is None:
         return replace(finding, cause=_disturbed(log))
     diagnosis, cause = found

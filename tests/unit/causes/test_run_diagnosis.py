@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from powercut.causes import run_diagnosis
 from powercut.causes.run_diagnosis import RunDiagnosis, diagnose_run
 from powercut.explorer.harm import Harm
 from powercut.explorer.missing_barrier import Gap
@@ -128,14 +127,20 @@ def test_run_that_passes_is_repeated_with_the_same_outcome_when_it_is_recorded()
     assert run.log == again.log
 
 
-def test_search_ends_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_ends_when_the_time_is_over() -> None:
     run = failed(undurable, Action.of_plain(WRITE), crashed(WRITE, "power-cut"))
     with pytest.raises(OutOfTime):
         diagnose_run(run, wall_seconds=0)
-    monkeypatch.setattr(run_diagnosis, "SECONDS", 0)
-    finding = with_cause(Finding(run, Reproducer(run.log, "", {}), Path("f")))
-    assert finding.cause is not None
-    assert finding.cause.text == (
+    finding = Finding(run, Reproducer(run.log, "", {}), Path("f"))
+    ended = with_cause(finding, seconds=0).cause
+    assert ended is not None
+    assert ended.text == (
+        "a power cut loses operations on state.json; the search for a missing fsync was ended "
+        "after 0 s of processor time"
+    )
+    late = with_cause(finding, wall_seconds=0).cause
+    assert late is not None
+    assert late.text == (
         "a power cut loses operations on state.json; a missing fsync was not searched for: the "
         "time is over"
     )
