@@ -27,8 +27,8 @@ settled_trigger_frees_every_key = Mutant(
     (
         SourcePatch(
             "system.durable.dedup",
-            "\"SELECT key FROM dedup WHERE trigger_id=? AND scope='active'\", (trigger_id,)",
-            '"SELECT key FROM dedup WHERE trigger_id=?", (trigger_id,)',
+            "query = \"SELECT CAST(key AS BLOB) FROM dedup WHERE trigger_id=? AND scope='active'\"",
+            'query = "SELECT CAST(key AS BLOB) FROM dedup WHERE trigger_id=?"',
         ),
     ),
 )

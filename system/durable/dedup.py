@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from system.durable.errors import RowDamaged
 from system.durable.producers import Producer, Scope, producer_of
 from system.durable.state import Transaction
-from system.durable.table import Table
+from system.durable.table import Table, readable_texts
 from system.durable.trigger import OPEN, TRIGGERS, Trigger
 
 
@@ -94,11 +94,10 @@ def release_keys(transaction: Transaction, trigger_id: str) -> None:
 
     A damaged key stays.
     """
-    for (key,) in transaction.execute(
-        "SELECT key FROM dedup WHERE trigger_id=? AND scope='active'", (trigger_id,)
-    ):
-        if _read(transaction, str(key)) is not None:
-            DEDUP.delete(transaction, str(key))
+    query = "SELECT CAST(key AS BLOB) FROM dedup WHERE trigger_id=? AND scope='active'"
+    for (key,) in readable_texts(transaction, query, (trigger_id,)):
+        if _read(transaction, key) is not None:
+            DEDUP.delete(transaction, key)
 
 
 def pass_key(transaction: Transaction, key: str, trigger_id: str, successor_id: str) -> None:

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from system.durable.applied import APPLIED
 from system.durable.errors import RowDamaged
-from system.durable.state import Transaction
-from system.durable.table import Table
+from system.durable.state import STATE, Transaction
+from system.durable.table import Table, readable_texts
 from system.durable.trigger import has_open_trigger
-
-if TYPE_CHECKING:
-    from system.durable.state import SqlRow
 
 
 class Ended(NamedTuple):
@@ -67,14 +64,12 @@ def insert_ended(
 
 def ended_session(transaction: Transaction, session_id: str) -> Ended | None:
     """Return the row of a session, or None; raises ``RowDamaged``."""
-    rows = transaction.execute("SELECT agent_id FROM ended WHERE session_id=?", (session_id,))
-    return _found(transaction, rows)
+    return _found(transaction, "SELECT agent_id FROM ended WHERE session_id=?", session_id)
 
 
 def ended_request(transaction: Transaction, request_id: str) -> Ended | None:
     """Return the row of the agent that was created for a request, or None; as above."""
-    rows = transaction.execute("SELECT agent_id FROM ended WHERE request_id=?", (request_id,))
-    return _found(transaction, rows)
+    return _found(transaction, "SELECT agent_id FROM ended WHERE request_id=?", request_id)
 
 
 def has_open_work(transaction: Transaction, session_id: str) -> bool:
@@ -104,13 +99,14 @@ def oldest_archives(transaction: Transaction, before: float) -> list[Ended]:
     At most ``BATCH`` rows are returned, without damaged ones.
     """
     rows = []
-    for (agent_id,) in transaction.execute(
-        "SELECT agent_id FROM ended WHERE archive IS NOT NULL AND ended_at<=? ORDER BY ended_at"
-        " LIMIT ?",
+    for (agent_id,) in readable_texts(
+        transaction,
+        "SELECT CAST(agent_id AS BLOB) FROM ended WHERE archive IS NOT NULL AND ended_at<=?"
+        " ORDER BY ended_at LIMIT ?",
         (before, BATCH),
     ):
         with suppress(RowDamaged):
-            row = ENDED.read(transaction, str(agent_id))
+            row = ENDED.read(transaction, agent_id)
             assert row is not None
             rows.append(row)
     return rows
@@ -130,5 +126,9 @@ def forget_archives(transaction: Transaction, rows: Iterable[Ended]) -> None:
         ENDED.update(transaction, row._replace(archive=None))
 
 
-def _found(transaction: Transaction, rows: list[SqlRow]) -> Ended | None:
+def _found(transaction: Transaction, query: str, value: str) -> Ended | None:
+    try:
+        rows = transaction.execute(query, (value,))
+    except UnicodeDecodeError:
+        raise RowDamaged(STATE, ENDED.name, value) from None
     return ENDED.read(transaction, str(rows[0][0])) if rows else None

@@ -13,7 +13,7 @@ from system.durable.errors import RowDamaged
 from system.durable.producers import DAY_S
 from system.durable.seconds import SECOND_NS, seconds_of
 from system.durable.state import Transaction
-from system.durable.table import Table
+from system.durable.table import Table, readable_texts
 
 ACKNOWLEDGED_S: Final = 30 * DAY_S
 """The seconds for which the id of a message that the operator has acknowledged is kept."""
@@ -57,11 +57,12 @@ def is_known(transaction: Transaction, session_id: str, message_id: str) -> bool
 def remove_expired_ids(transaction: Transaction) -> int:
     """Remove up to ``BATCH`` expired rows; return how many. Damaged rows stay."""
     removed = 0
-    for session_id, message_id in transaction.execute(
-        "SELECT session_id, id FROM known_ids WHERE kept_until<=? LIMIT ?",
+    for key in readable_texts(
+        transaction,
+        "SELECT CAST(session_id AS BLOB), CAST(id AS BLOB) FROM known_ids WHERE kept_until<=?"
+        " LIMIT ?",
         (transaction.now, BATCH),
     ):
-        key = str(session_id), str(message_id)
         try:
             KNOWN_IDS.read(transaction, *key)
         except RowDamaged:

@@ -15,6 +15,7 @@ from system.durable.producers import DAY_S, REMINDER, WINDOW_S
 from system.durable.schedule import SCHEDULES
 from system.durable.seconds import SECOND_NS, seconds_of
 from system.durable.state import Transaction
+from system.durable.table import readable_texts
 from system.durable.task import TASKS
 from system.durable.trigger import TRIGGERS
 
@@ -74,14 +75,13 @@ def _remove_triggers(transaction: Transaction) -> int:
 
 def _remove_keys(transaction: Transaction) -> int:
     removed = 0
-    for (key,) in transaction.execute(
-        "SELECT key FROM dedup WHERE expires_at<=? LIMIT ?", (transaction.now, BATCH)
-    ):
+    query = "SELECT CAST(key AS BLOB) FROM dedup WHERE expires_at<=? LIMIT ?"
+    for (key,) in readable_texts(transaction, query, (transaction.now, BATCH)):
         try:
-            DEDUP.read(transaction, str(key))
+            DEDUP.read(transaction, key)
         except RowDamaged:
             continue
-        DEDUP.delete(transaction, str(key))
+        DEDUP.delete(transaction, key)
         removed += 1
     return removed
 

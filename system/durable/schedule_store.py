@@ -94,7 +94,7 @@ class ScheduleStore:
             last_nominal=old.last_nominal, created_at=old.created_at
         )
         self._disarm(transaction, old)
-        self._arm(transaction, new, self._first(transaction, new))
+        self._rearm(transaction, new)
 
     def delete(self, transaction: Transaction, schedule_id: str) -> None:
         """End a schedule; its PENDING triggers are superseded. Raises ``UnknownSchedule``."""
@@ -118,7 +118,7 @@ class ScheduleStore:
         schedule = self.living(transaction, schedule_id)
         if schedule.paused:
             running = schedule._replace(paused=False, dead_in_row=0, reason=None)
-            self._arm(transaction, running, self._first(transaction, running))
+            self._rearm(transaction, running)
 
     def living(self, transaction: Transaction, schedule_id: str) -> Schedule:
         """Return a schedule that has not ended; raises ``UnknownSchedule`` or ``RowDamaged``."""
@@ -218,17 +218,29 @@ class ScheduleStore:
         self._emitter.insert(transaction, checked)
         self._update(transaction, schedule._replace(next_fire_at=nominal))
 
+    def _rearm(self, transaction: Transaction, schedule: Schedule) -> None:
+        """Emit the first occurrence from now on; raises ``RowDamaged`` if its key is damaged."""
+        nominal = self._first(transaction, schedule)
+        DEDUP.read(transaction, schedule.key_of(nominal))
+        self._arm(transaction, schedule, nominal)
+
     def _disarm(self, transaction: Transaction, schedule: Schedule) -> None:
-        """Supersede the next occurrence, and free its key: it was never run."""
+        """Supersede the next occurrence, and free its key: it was never run.
+
+        A damaged key or trigger stays as it is.
+        """
         if schedule.next_fire_at is None:
             return
         key = schedule.key_of(schedule.next_fire_at)
-        found = DEDUP.read(transaction, key)
-        if found is not None:
+        try:
+            found = DEDUP.read(transaction, key)
+            trigger = None if found is None else TRIGGERS.read(transaction, found.trigger_id)
             DEDUP.delete(transaction, key)
-            trigger = TRIGGERS.read(transaction, found.trigger_id)
-            if trigger is not None and trigger.status is TriggerStatus.PENDING:
-                self._emitter.supersede(transaction, trigger, None)
+        except RowDamaged:
+            waiting = self._waiting(transaction, schedule.session_id)
+            trigger = next((each for each in waiting if each.dedup_key == key), None)
+        if trigger is not None and trigger.status is TriggerStatus.PENDING:
+            self._emitter.supersede(transaction, trigger, None)
 
     def _pause(self, transaction: Transaction, schedule: Schedule, reason: str) -> None:
         self._disarm(transaction, schedule)

@@ -16,6 +16,7 @@ from system.durable.report import ReportStore
 from system.durable.schedule_store import ScheduleStore
 from system.durable.state import Transaction
 from system.durable.state_outbox import StateOutbox
+from system.durable.table import readable_texts
 from system.durable.task_store import TaskStore
 from system.durable.trigger import Sessions, Trigger
 from system.durable.trigger_queue import TriggerQueue
@@ -114,13 +115,16 @@ class Stores:
 
     def open_sessions(self, transaction: Transaction) -> list[str]:
         """Return the sessions that have a trigger, a schedule or a task that has not ended."""
-        found = transaction.execute(
+        found = readable_texts(
+            transaction,
+            "SELECT CAST(session_id AS BLOB) FROM ("
             "SELECT session_id FROM triggers"
             " WHERE status<>'DONE' AND status IN ('PENDING', 'CLAIMED')"
             " UNION SELECT session_id FROM schedules WHERE ended_at IS NULL"
             " UNION SELECT session_id FROM tasks WHERE status IN ('ACTIVE', 'WAITING', 'BLOCKED')"
+            ") WHERE session_id IS NOT NULL",
         )
-        return [str(session_id) for (session_id,) in found if session_id is not None]
+        return [session_id for (session_id,) in found]
 
     def end_session(self, transaction: Transaction, session_id: str) -> None:
         """End the triggers, schedules and tasks of a session that has ended.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from system.durable.emitter import Emitter, checked_payload
@@ -84,7 +86,10 @@ class TaskStore:
                 session_id=task.session_id,
                 key=f"{RESUME.prefix}:{task.task_id}",
             )  # fmt: skip
-            emitted.append(self._emitter.emit(transaction, spec).trigger_id)
+            with suppress(RowDamaged):
+                # A damaged key stays, and its task waits.
+                emit = partial(self._emitter.emit, transaction, spec)
+                emitted.append(transaction.part(emit).trigger_id)
         return emitted
 
     def open_tasks(self, transaction: Transaction) -> list[Task]:

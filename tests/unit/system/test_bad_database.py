@@ -145,3 +145,18 @@ def test_an_agent_whose_row_in_applied_is_damaged_takes_no_turn() -> None:
     room.say(bob, "hello")
     assert "table=applied" in room.named("Ada").stopped
     assert (room.named("Bob").turns, room.named("Bob").stopped) == (1, "")
+
+
+def test_a_row_that_is_no_text_does_not_keep_the_root_from_its_work() -> None:
+    room, _ = closed_root()
+    room.open()
+    spec = TriggerSpec("IMMEDIATE", None, None, room.session(room.named("Ada").agent_id), 3e9)
+    room.run(room.runtime.emit(spec))
+    room.run(room.runtime.close())
+    room.kill()
+    changed(room, "UPDATE triggers SET session_id=CAST(x'ff' AS TEXT) WHERE fire_at=3e9")
+    room.open()
+    assert len(room.runtime.report.damaged_rows) == 1
+    turns = room.named("Ada").turns
+    room.say(room.named("Ada").agent_id, "hello")
+    assert room.named("Ada").turns == turns + 1
