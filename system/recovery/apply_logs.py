@@ -18,7 +18,7 @@ def apply_logs(recovery: RootRecovery) -> None:
     Raises ``NewerFormat`` if the log of USER has data of another version.
     """
     report = recovery.report
-    unread = {problem.session_id for problem in report.problems}
+    unread = {problem.session_id for problem in report.problems} - recovery.collected
     for session_id in (USER_SESSION, *recovery.sessions):
         if session_id in unread:
             continue

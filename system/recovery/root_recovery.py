@@ -18,12 +18,12 @@ from system.storage.event_log import EventLog
 class RootRecovery:
     """One recovery of one root; the passes fill it in from top to bottom.
 
-    ``sessions`` has the file names of each session by id. ``logs``, ``histories`` and
-    ``records`` are those that could be read; ``record_problems`` has the reason for each record
-    that could not. ``last_ts`` is the time of the last line of each log before this recovery.
-    ``recording_log`` is the log of the recording, None if executions are not recorded;
-    ``interrupted`` are the records of executions that have not ended. ``resume`` chooses the
-    agents whose tasks are resumed.
+    ``sessions`` has the file names of each session by id; ``collected`` are those whose directory
+    was garbage. ``logs``, ``histories`` and ``records`` are those that could be read;
+    ``record_problems`` has the reason for each record that could not. ``last_ts`` is the time of
+    the last line of each log before this recovery. ``recording_log`` is the log of the recording,
+    None if executions are not recorded; ``interrupted`` are the records of executions that have
+    not ended. ``resume`` chooses the agents whose tasks are resumed.
     """
 
     def __init__(self, dispatcher: Dispatcher, *, is_recording: bool, resume: Resume) -> None:
@@ -36,6 +36,7 @@ class RootRecovery:
         self.report = RecoveryReport()
         self.root: Root
         self.sessions: dict[str, list[str]] = {}
+        self.collected: set[str] = set()
         self.logs: dict[str, EventLog] = {}
         self.histories: dict[str, History] = {}
         self.last_ts: dict[str, str] = {}

@@ -25,16 +25,20 @@ def _remove_collected(recovery: RootRecovery, emptied: Sequence[str]) -> None:
     """Remove the directories of collected sessions, which have a row in the table ``ended``.
 
     The directories of ``emptied`` sessions were removed already; they do not count as orphans.
+    Directories that the disk refuses to read or remove are reported, and the next boot tries again.
     """
     state = recovery.orchestrator.state
     if state is None:
         return
-    ids = [*recovery.sessions, *emptied]
+    problems = recovery.report.problems
+    ids = [*recovery.sessions, *emptied, *(problem.session_id for problem in problems)]
     rows = state.transact(lambda each: [ended_session(each, session_id) for session_id in ids])
     collected = [session_id for session_id, row in zip(ids, rows, strict=True) if row is not None]
+    recovery.collected.update(collected)
     if garbage := [session_id for session_id in collected if session_id in recovery.sessions]:
-        recovery.store.remove_all(garbage)
-    recovery.report.collected += len(collected)
+        problems += recovery.store.remove_all(garbage)
+    refused = {problem.session_id for problem in problems}
+    recovery.report.collected += len(recovery.collected - refused)
     for session_id in garbage:
         del recovery.sessions[session_id]
     orphans = recovery.report.orphans

@@ -132,16 +132,29 @@ class SessionStore:
 
     def remove(self, session_id: str) -> None:
         """Remove all files of a session, durably; raises ``OSError``."""
-        self.remove_all([session_id])
-
-    def remove_all(self, session_ids: Sequence[str]) -> None:
-        """Remove all files of sessions with one barrier; raises ``OSError``."""
-        for session_id in session_ids:
-            directory = self.directory_of(session_id)
-            for name in self._files.listdir(directory):
-                self._files.unlink(f"{directory}/{name}")
-            self._files.rmdir(directory)
+        self._remove_files(session_id)
         self._files.sync_dir(self.directory)
+
+    def remove_all(self, session_ids: Sequence[str]) -> list[SessionProblem]:
+        """Remove all files of sessions with one barrier; return those that the disk refuses.
+
+        Raises ``OSError`` if the barrier fails.
+        """
+        refused = []
+        for session_id in session_ids:
+            try:
+                self._remove_files(session_id)
+            except OSError as error:
+                detail = f"it was collected, and cannot be removed ({error})"
+                refused.append(SessionProblem(session_id, Problem.FAILED, detail))
+        self._files.sync_dir(self.directory)
+        return refused
+
+    def _remove_files(self, session_id: str) -> None:
+        directory = self.directory_of(session_id)
+        for name in self._files.listdir(directory):
+            self._files.unlink(f"{directory}/{name}")
+        self._files.rmdir(directory)
 
     def _swept(self, session_id: str, result: Sweep) -> list[str]:
         """Sweep one directory; return the names that stay, none if it is not a session."""

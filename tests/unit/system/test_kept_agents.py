@@ -115,3 +115,22 @@ def test_an_agent_that_ends_during_a_checkpoint_is_collected_an_hour_later() -> 
 
     room.check_no_failures()
     assert ended(room, bob) is not None
+
+
+def test_garbage_that_cannot_be_removed_is_reported_and_stops_nothing() -> None:
+    room, ada, bob = family()
+    path = f"agents/{room.session(bob)}"
+    room.host.files.mkdir(f"{path}/notes")
+    room.settle(HOUR + 1)
+
+    report = room.reopen().report
+
+    (problem,) = report.problems
+    assert (problem.session_id, report.collected) == (path.removeprefix("agents/"), 0)
+    assert f"{path}/notes" in problem.detail
+    assert room.run(room.runtime.create_agent("Eve", request_id="new"))
+    room.say(ada, "go on")
+    assert room.named("Ada").turns == 2
+    room.host.files.rmdir(f"{path}/notes")
+    report = room.reopen().report
+    assert (report.problems, report.collected, room.exists(path)) == ([], 1, False)
