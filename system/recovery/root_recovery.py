@@ -49,6 +49,20 @@ class RootRecovery:
         """Add a problem of a session to the report."""
         self.report.problems.append(SessionProblem(session_id, problem, detail))
 
+    def pass_lost(self, agent: Agent, seq: int) -> None:
+        """Number the next line of an agent behind ``seq``, which another log or a row names.
+
+        Lines up to it that the log of the agent lacks were durable, and are reported as missing.
+        """
+        log, missing = agent.log.log, self.report.missing
+        if log is None or seq <= log.last_seq:
+            return
+        gaps = missing.get(agent.session_id, ())
+        first = max(log.last_seq, *(last for _, last in gaps), 0) + 1
+        if first <= seq:
+            missing[agent.session_id] = (*gaps, (first, seq))
+        log.skip_to(seq)
+
     def close_log(self, session_id: str) -> None:
         """Close the log of a session that is not available."""
         self.logs.pop(session_id).close()

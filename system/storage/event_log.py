@@ -200,7 +200,7 @@ class EventLog:
         return remove_segments(self._host.files, self.path, self.session_id, self.number, before_ts)
 
     def skip_to(self, seq: int) -> None:
-        """Give the next line a number above ``seq``, which another log shows to have been used."""
+        """Give the next line a number above ``seq``, which another file shows to have been used."""
         self.last_seq = max(self.last_seq, seq)
         self._durable_seq = max(self._durable_seq, seq)
 

@@ -6,12 +6,14 @@ import errno
 
 import pytest
 
+from system.agents.message import USER, USER_SESSION
 from system.runtime import Options
 from system.sessions.session_problem import Problem
 from system.storage.codec import seal
 from system.storage.framing import Framing
 from system.storage.line import Line, encode_line
 from tests.unit.system.agents.boot import problems, recovered
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import (
     ADA,
     BOB,
@@ -22,7 +24,40 @@ from tests.unit.system.agents.room import (
     created,
     enqueued,
     log_of,
+    opened,
 )
+
+
+def test_lines_that_the_database_names_and_the_log_lacks_are_reported_as_missing() -> None:
+    room, ada = opened()
+    room.say(ada, script(("remind_me", {"delay_ns": 10**15, "payload": "tea"})))
+    session_id = room.session(ada)
+    applied = room.agent(ada).applied
+    room.kill()
+    lines = room.read(log_of(session_id)).splitlines(keepends=True)
+    room.write(log_of(session_id), b"".join(lines[: applied - 2]))
+
+    assert room.open().report.missing == {session_id: ((applied - 1, applied),)}
+    room.settle()
+    assert room.reopen().report.missing == {session_id: ((applied - 1, applied),)}
+
+
+def test_lost_segments_of_the_operators_log_are_reported_as_missing() -> None:
+    room, ada = opened(Options(snapshot_lines=3, recording=None))
+    for number in range(12):
+        room.say(ada, script(("send_message", {"to": "USER", "payload": number})))
+        room.run(room.runtime.acknowledge(room.runtime.view().user[0].message_id))
+    applied = room.agent(USER).applied
+    room.kill()
+    for name in room.host.files.listdir("user"):
+        if name != "events.jsonl":
+            room.host.files.unlink(f"user/{name}")
+
+    runtime = room.open(start=False)
+
+    # The outbox of Ada's last line was dispatched again before that.
+    last = room.agent(USER).history.seq
+    assert runtime.report.missing == {USER_SESSION: ((last + 1, applied),)}
 
 
 @pytest.mark.parametrize("framing", list(Framing))

@@ -166,6 +166,21 @@ def test_a_line_below_the_mark_of_a_snapshot_is_not_enqueued_again() -> None:
     assert room.named("Bob").turns == turns + 1
 
 
+def test_lost_lines_below_the_mark_of_a_snapshot_are_reported_as_missing() -> None:
+    room, ada, bob = busy()
+    for number in range(8):
+        room.say(ada, script(("send_message", {"to": "Bob", "payload": number})))
+    session_id = room.session(ada)
+    mark = room.agent(bob).history.dispatched_of[session_id]
+    room.kill()
+    for name in segments(room, session_id)[:-1]:
+        room.host.files.unlink(f"agents/{session_id}/{name}")
+    last = len(room.lines(session_id))
+    assert last < mark
+
+    assert room.open(start=False).report.missing == {session_id: ((last + 1, mark),)}
+
+
 def test_a_snapshot_that_the_disk_refuses_is_tried_again_later() -> None:
     room, ada = opened(Options(snapshot_lines=5))
     session_id = room.session(ada)
