@@ -51,6 +51,12 @@ class Written:
         self.possible &= "," not in text
         self.calls.append(("write", path, at, int(text[1:].split(",", maxsplit=1)[0]), text[0]))
 
+    def write_synced(self, path: str, text: str, at: int = 0) -> None:
+        self.possible &= "," not in text
+        self.calls += [
+            ("open", "d", path, "d"), ("hwrite", "d", at, int(text[1:]), text[0]), ("hclose", "d"),
+        ]  # fmt: skip
+
     def append(self, path: str, text: str) -> None:
         self.calls.append(("append", path, int(text[1:]), text[0]))
 

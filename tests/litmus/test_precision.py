@@ -18,6 +18,7 @@ from sim.disk.crash.persistence import MODELS
 from tests.litmus.allowed import LITMUS
 from tests.litmus.body import outcomes
 from tests.litmus.litmus import Litmus
+from tests.litmus.record_bodies import written
 
 EVERY: Final = " ".join(MODELS)
 REAL: Final = "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs"
@@ -103,6 +104,11 @@ def _counts(model: str, seen: dict[str, set[str]]) -> tuple[int, int]:
     bodies = [_body(name) for name in seen if model in _body(name).models]
     allowed = sum(len(litmus.allowed(model)) for litmus in bodies)
     return allowed, sum(len(seen[litmus.name]) for litmus in bodies)
+
+
+@pytest.mark.parametrize("name", OBSERVED)
+def test_every_body_that_calibration_can_run_was_recorded(name: str) -> None:
+    assert list(OBSERVED[name]) == [litmus.name for litmus in LITMUS if written(litmus)]
 
 
 @pytest.mark.parametrize("name", OBSERVED)
