@@ -73,8 +73,8 @@ _BLIND_COMPARISON = (
     metavar="N",
     default=_CHECKS,
     show_default=True,
-    help="The most images to check, those that find most bugs first. Where one fails, some that "
-    "lose less are checked as well.",
+    help="The most images to check beside the disk at the start, those that find most bugs first. "
+    "Where one fails, some that lose less are checked as well.",
 )
 @click.option(
     "--nested",
