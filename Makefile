@@ -19,10 +19,14 @@ TESTS := -n auto --dist worksteal
 # no others: campaigns would reach lines that no test asserts about, and coverage makes tests slow.
 COVERING := $(addprefix tests/,conformance/ litmus/ unit/disk/ unit/durable/ unit/providers/ \
 	unit/recording/ unit/system/)
-# These take three times as long under coverage, and reach no line alone.
-UNTRACED := $(addprefix tests/,litmus/test_observed_on_linux.py litmus/test_recordings.py \
-	litmus/test_lattice.py litmus/test_lazy.py litmus/test_lazy_mutants.py \
-	unit/recording/test_every_flip.py unit/system/test_idle_runtime.py)
+# These take two to three times as long under coverage, and hardly a line is reached by them alone.
+UNTRACED := $(addprefix tests/,conformance/test_names.py litmus/test_allowed_outcomes.py \
+	litmus/test_beyond_end.py litmus/test_brute_force.py litmus/test_lattice.py \
+	litmus/test_lazy.py litmus/test_lazy_mutants.py litmus/test_observed_on_linux.py \
+	litmus/test_precision.py litmus/test_recordings.py litmus/test_sensitivity.py \
+	unit/recording/test_command_output.py unit/recording/test_every_flip.py \
+	unit/system/agents/test_odd_tool_calls.py unit/system/test_barrier_budget.py \
+	unit/system/test_idle_runtime.py unit/system/test_open_files.py)
 # These run in a copy of the tree without the runtime: tests/meta/test_engine_alone.py.
 ALONE := tests/snapshots/ $(addprefix tests/unit/,cli/ fuzz/ world/)
 # These fork for each check of a crash image. A fork copies the page tables of the process, so they
