@@ -47,22 +47,23 @@ def list_activities(root: str, every: bool) -> None:
 @activities.command()
 @idle_root_option
 @click.argument("key", metavar="KEY")
-@click.option(
-    "--performed", "decision", flag_value=Decision.PERFORMED.value, help="It has happened."
-)
-@click.option(
-    "--not-performed", "decision", flag_value=Decision.NOT_PERFORMED.value,
-    help="It has not happened.",
-)  # fmt: skip
-@click.option(
-    "--again", "decision", flag_value=Decision.AGAIN.value,
-    help="Perform it, even if it has happened.",
-)  # fmt: skip
+@click.option("--performed", is_flag=True, help="It has happened.")
+@click.option("--not-performed", is_flag=True, help="It has not happened.")
+@click.option("--again", is_flag=True, help="Perform it, even if it has happened.")
 @click.option("--ref", metavar="R", help="The provider's name for it, if it was performed.")
 @click.option("--by", required=True, metavar="NAME", help="The person who decides.")
-def resolve(root: str, key: str, decision: str | None, ref: str | None, by: str) -> None:
+def resolve(
+    root: str, key: str, *, performed: bool, not_performed: bool, again: bool, ref: str | None,
+    by: str,
+) -> None:  # fmt: skip
     """Decide about an activity that is UNCERTAIN or FAILED."""
-    if decision is None or (ref is not None and decision != Decision.PERFORMED.value):
+    given = {
+        Decision.PERFORMED: performed,
+        Decision.NOT_PERFORMED: not_performed,
+        Decision.AGAIN: again,
+    }
+    decisions = [decision for decision, is_given in given.items() if is_given]
+    if len(decisions) != 1 or (ref is not None and not performed):
         raise click.UsageError(
             "give one of --performed, --not-performed and --again; --ref goes with the first"
         )
@@ -70,7 +71,7 @@ def resolve(root: str, key: str, decision: str | None, ref: str | None, by: str)
         check_texts(KEY=key)
         decided = opened.state.transact(
             lambda transaction: opened.stores.activities.resolve(
-                transaction, key, Decision(decision), by, ref
+                transaction, key, decisions[0], by, ref
             )
         )
         echo(f"{key} is {decided.status}")

@@ -160,10 +160,18 @@ def test_activities_are_listed_and_decided(root: RealRoot) -> None:
     assert [line[2:6] for line in root.lines("activities", "list", "--all")] == [
         ["DONE", "1", "m7", "Bob"], ["INTENT", "0", "-", "Bob"], ["FAILED", "1", "-", "Bob"],
     ]  # fmt: skip
-    for arguments in ([], ["--again", "--ref", "x"]):
-        assert decide(keys[0], *arguments).exit_code == 2
     decided = decide(keys[0], "--again")
     assert (decided.exit_code, "is DONE by Bob" in decided.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "given", ["", "--again --ref x", "--performed --again", "--not-performed --performed --ref x"]
+)
+def test_an_activity_is_decided_by_one_decision(root: RealRoot, given: str) -> None:
+    intend(root, "activity:t:1", Unknown("timeout"))
+    refused = root.run("activities", "resolve", "activity:t:1", *given.split(), "--by", "Bob")
+    assert (refused.exit_code, "give one of" in refused.stderr) == (2, True)
+    assert root.lines("activities", "list")[0][2] == "UNCERTAIN"
 
 
 def test_schedules_and_status(root: RealRoot) -> None:
