@@ -57,7 +57,7 @@ class ActivityRunner:
         pause = self._clock.sleep if pause is None else pause
         while True:
             activity = await self._patiently(
-                lambda transaction: self._store.attempt(transaction, key), pause
+                lambda transaction: self._store.attempt(transaction, key, self._actions), pause
             )
             if activity is None:
                 return await self._state.run(lambda transaction: self._store.read(transaction, key))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Final, assert_never, cast
 
@@ -29,7 +30,7 @@ from system.durable.report import ReportStore
 from system.durable.state import Transaction
 from system.errors import NotPlainJson, PayloadTooLarge
 from system.foreign import reason_of, shown
-from system.ports import JsonObject, Performed, SideEffectClass
+from system.ports import Action, JsonObject, Performed, SideEffectClass
 from system.storage.codec import DEEPEST, canonical, check_texts
 
 MOST_ARGUMENT_BYTES: Final = 1 << 20
@@ -75,16 +76,23 @@ class ActivityStore:
         ACTIVITIES.insert(transaction, activity)
         return activity
 
-    def attempt(self, transaction: Transaction, key: str) -> Activity | None:
+    def attempt(
+        self, transaction: Transaction, key: str, actions: Mapping[str, Action]
+    ) -> Activity | None:
         """Count an attempt before it is made; return None if no attempt is to be made now.
 
         No attempt is made if the activity has an outcome or an attempt is under way. If the
         provider may no longer recognise the key of an earlier attempt, none is made either, and
-        the activity becomes UNCERTAIN. Raises ``UnknownActivity`` or ``RowDamaged``.
+        the activity becomes UNCERTAIN. ``actions`` are those that are registered now. Raises
+        ``UnknownActivity`` or ``RowDamaged``.
         """
         activity = self.read(transaction, key)
         if activity.status is not ActivityStatus.INTENT or activity.epoch == self._epoch:
             return None
+        action = actions.get(activity.action)
+        if action is not None and not action.provider_dedup:
+            # It was another provider when the intent was written.
+            activity = activity._replace(provider_dedup=False)
         if activity.attempts:
             reason = activity.reason or f"attempt={activity.attempts} has no known outcome"
             activity = self._doubted(transaction, activity, reason)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
@@ -53,6 +54,13 @@ class Twice(ActionProvider):
 
     def actions(self) -> Sequence[Action]:
         return [DUMB, DUMB]
+
+
+class Forgetful(ActionProvider):
+    """It performs a repeated key again, also of the action that another provider performed once."""
+
+    def actions(self) -> Sequence[Action]:
+        return [DUMB, replace(DEDUP, provider_dedup=False)]
 
 
 async def forever() -> None:
@@ -220,7 +228,7 @@ def test_an_action_that_is_no_longer_registered_is_not_attempted(
     gone = Action("fly", DEDUP.side_effect, provider_dedup=True, timeout_ns=1)
     intend(bench, gone)
     for _ in range(attempts):
-        bench.do(bench.stores.activities.attempt, KEY)
+        attempt(bench)
         bench.kill()
         bench.do(bench.stores.activities.recover)
     one, provider = ActivityStatus(status), ActionProvider()
@@ -239,6 +247,27 @@ def test_an_unregistered_action_that_may_have_been_performed_before_a_decision_i
     resolve(bench, Decision.AGAIN)
     row = performed(bench, ActionProvider())
     assert (row.status, row.reason) == ("UNCERTAIN", "action='fly' is not registered")
+
+
+def test_an_attempt_is_not_repeated_at_a_provider_that_does_not_deduplicate_any_more(
+    bench: Bench,
+) -> None:
+    intend(bench, DEDUP)
+    attempt(bench)
+    bench.kill()
+    assert bench.do(bench.stores.activities.recover) == [KEY]
+    provider = Forgetful()
+    assert performed(bench, provider).status is ActivityStatus.UNCERTAIN
+    assert provider.calls == []
+
+
+def test_a_first_attempt_at_a_provider_that_does_not_deduplicate_any_more_is_the_only_one(
+    bench: Bench,
+) -> None:
+    intend(bench, DEDUP)
+    provider = Forgetful(TimeoutError("late"))
+    assert performed(bench, provider).status is ActivityStatus.UNCERTAIN
+    assert len(provider.calls) == 1
 
 
 def test_actions_are_found_by_their_names(bench: Bench) -> None:

@@ -32,7 +32,7 @@ def intend(bench: Bench, action: Action = DUMB, key: str = KEY, **changed: Any) 
 
 
 def attempt(bench: Bench, key: str = KEY) -> Activity | None:
-    return bench.do(bench.stores.activities.attempt, key)
+    return bench.do(bench.stores.activities.attempt, key, {})
 
 
 def record(bench: Bench, outcome: Any, key: str = KEY) -> Activity:

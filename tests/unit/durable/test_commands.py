@@ -136,7 +136,7 @@ def test_a_trigger_whose_session_has_ended_is_not_retried(root: RealRoot) -> Non
 def intend(root: RealRoot, key: str, outcome: Any) -> None:
     def work(stores: Stores, transaction: Transaction) -> None:
         stores.activities.intend(transaction, Intent(key, DUMB, {"to": "Anna"}))
-        stores.activities.attempt(transaction, key)
+        stores.activities.attempt(transaction, key, {})
         stores.activities.record(transaction, key, outcome)
 
     root.do(work)

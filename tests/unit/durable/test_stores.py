@@ -78,7 +78,7 @@ def test_a_boot_reports_what_it_has_found(bench: Bench) -> None:
     bench.claim(kept)
     for key, action in ((KEY, DEDUP), ("activity:s:turn:1", DUMB)):
         bench.do(bench.stores.activities.intend, Intent(key, action, {}))
-        bench.do(bench.stores.activities.attempt, key)
+        bench.do(bench.stores.activities.attempt, key, {})
     bench.do(Transaction.execute, "UPDATE triggers SET reason='x' WHERE id=?", (damaged,))
     bench.kill()
     found = bench.do(bench.stores.recover, lambda session: session == "s")
