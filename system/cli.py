@@ -51,10 +51,10 @@ class Commands(click.Group):
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
-    """Run durable agents on a directory.
+    """Run durable agents on a directory, and inspect it.
 
-    Exit codes of demo: 0 done, 1 jobs are unfinished, 2 usage, 130 interrupted, 141 the program
-    that reads the output has ended. The help of each other command lists its own.
+    Exit codes of every command: 0 done, 2 usage, 130 interrupted, 141 the program that reads the
+    output has ended. The help of a command lists further ones.
     """
 
 
@@ -75,7 +75,8 @@ def cli() -> None:
 def demo(root: str, jobs: int, framing: str) -> None:
     """Run a small team of agents. Kill it at any moment, and start it again.
 
-    Each line reports a durable change, or an agent that waits for the disk.
+    Each line reports a durable change, or an agent that waits for the disk. Exit code 1: jobs are
+    unfinished.
     """
     if not root:
         raise Mistake("--root is empty; name a directory, '.' is the one you are in")

@@ -73,13 +73,13 @@ def command(
     json_out: str | None,
     judged: tuple[Path, ...],
 ) -> None:
-    """Record the outcomes of power cuts on file systems of this machine; judge the models.
+    """Compare the persistence models with power cuts on file systems of this machine.
 
-    Random programs of a few calls run on a real file system over a recorded block device. The
-    kernel mounts the crash images of each program, and every tree that it shows must be allowed
-    by the persistence model of that file system. Forbidden outcomes are reduced to the fewest
-    calls. Recording needs Linux, root, FUSE, loop devices and mkfs; it touches no device and no
-    mount that it did not make.
+    Random programs of a few calls run on a real file system, on a block device that logs every
+    write and flush. The kernel mounts the crash images of each program, and every tree that it
+    shows must be allowed by the persistence model of that file system. Forbidden outcomes are
+    reduced to the fewest calls. Recording needs Linux, root, FUSE, loop devices and mkfs; it
+    touches no device and no mount that it did not make.
 
     FS is ext4 (data=ordered), ext4wb (data=writeback), ext4j (data=journal), ext4nd and
     ext4wbnd (the same with nodelalloc), xfs or btrfs; without one: ext4, xfs and btrfs.

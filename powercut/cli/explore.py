@@ -106,9 +106,9 @@ class Given(TypedDict):
     "--engine",
     type=click.Choice([each.value for each in Engine]),
     metavar="ENGINE",
-    help="brute builds states, and samples where they are too many; lazy decides only what the "
-    "check reads; auto tries brute while states are few.  [default: auto, or that of the "
-    "workload]",
+    help="brute builds all states, or a sample of too many; lazy decides only what the check "
+    "reads; auto begins as brute, and goes on as lazy if a sample has no failure.  [default: "
+    "auto, or that of the workload]",
 )
 @click.option(
     "--root",
@@ -161,13 +161,13 @@ class Given(TypedDict):
 )
 @json_option
 def command(**given: Unpack[Given]) -> None:
-    """Crash a small workload at every point, in every way.
+    """Crash a workload at every operation, under every persistence model.
 
     WORKLOAD is a registered tag or module:function: a function that takes ack, is ordinary
     Python, and calls ack(value) when value must survive a crash from then on; or one that takes
     (process, ack) and writes through process as through os. Without a check, values are mappings
     from path to content, and the files must be old or new. Without WORKLOAD, every registered
-    workload that must be safe is explored.
+    workload is explored, except those whose attribute sound is False.
     """
     with asked_by_user():
         registry = Registry.here()

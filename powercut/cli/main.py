@@ -24,13 +24,13 @@ from powercut.guarded_output import OutputLost, guard_output
 
 _ABOUT = {
     "run": "Fuzz the registered targets under crashes and faults.",
-    "explore": "Crash a small workload at every point, in every way.",
+    "explore": "Crash a workload at every operation, under every model.",
     "mutants": "Plant every registered bug in turn; show which were found.",
-    "replay": "Run a reproducer again, byte for byte.",
+    "replay": "Repeat a failure of run or explore.",
     "try": "Crash any program everywhere, and check the files that are left.",
     "confirm": "Repeat a finding of try on real file systems.",
     "record": "Run any program on a simulated disk; save its journal.",
-    "calibrate": "Record real file systems; judge the persistence models.",
+    "calibrate": "Compare the persistence models with this kernel.",
     "doctor": "Show versions, persistence models and missing extras.",
 }
 

@@ -1,4 +1,4 @@
-"""``powercut replay``: run a reproducer again, byte for byte, without Hypothesis."""
+"""``powercut replay``: repeat a failure of ``run`` or ``explore``, without Hypothesis."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ _EXIT_CODES: Final = {
     "tag]",
 )
 def command(file: Path, target: str | None) -> None:
-    """Run the failure FILE again.
+    """Repeat the failure in FILE.
 
     A reproducer of powercut run is repeated byte for byte. Prints whether the run fails in the
     same way, fails in another way, passes now, or diverges: it comes to an action that is not
-    possible, or a question that was not recorded.
+    possible, or to a choice that was not recorded.
 
     For a failure of powercut explore, the check is run on the disk of the recorded crash. Then
     the workload is run and explored again under the same model. Prints whether it passes now or

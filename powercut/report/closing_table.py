@@ -31,7 +31,9 @@ _WIDE = 100
 _VERDICTS = {
     CampaignVerdict.CLEAN: "clean: no violation was found",
     CampaignVerdict.VIOLATION: "a violation was found",
-    CampaignVerdict.GOAL_MISSED: "no violation was found, but required marks were not reached",
+    CampaignVerdict.GOAL_MISSED: (
+        "no violation was found, but required marks were not reached: run it longer"
+    ),
     CampaignVerdict.INTERRUPTED: "interrupted: these are the results so far",
     CampaignVerdict.INCOMPLETE: "powercut itself failed: these are the results so far",
 }

@@ -31,7 +31,10 @@ _COUNTS: Final = (
 @click.command()
 @idle_root_option
 def schedules(root: str) -> None:
-    """List the living schedules of a root. The root must not be in use."""
+    """List the living schedules of a root. The root must not be in use.
+
+    Exit codes: 0 done, 1 damage was found, 2 usage, 130 interrupted.
+    """
     names = ("id", "kind", "spec", "zone", "session", "next", "state")
     with reporting(root), durable_root(root) as opened:
         found = opened.state.transact(opened.stores.schedules.all_living)

@@ -249,6 +249,7 @@ def test_nightly_campaign_that_misses_a_mark_says_so_with_its_exit_code() -> Non
     result = powercut("run", "saved-file", *ALONE, "--profile", "nightly", *few)
     assert result.exit_code == ExitCode.GOAL_MISSED
     assert "never reached  saved-file: a write was torn" in result.stdout
+    assert "required marks were not reached: run it longer" in result.stdout
     assert powercut("run", "saved-file", *ALONE, *few).exit_code == ExitCode.CLEAN
 
 
