@@ -92,5 +92,7 @@ def damaged_rows(transaction: Transaction, stores: Stores) -> list[str]:
         *stores.triggers.load(transaction),
         *stores.activities.undecided(transaction),
         *stores.schedules.all_living(transaction),
+        *stores.tasks.open_tasks(transaction),
+        *stores.reports.load(transaction),
     ]
     return [str(each) for each in found if isinstance(each, Exception)]

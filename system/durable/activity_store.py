@@ -122,14 +122,15 @@ class ActivityStore:
                 assert_never(outcome)
         return self._decide(transaction, decided)
 
-    def recover(self, transaction: Transaction) -> list[str]:
+    def recover(self, transaction: Transaction) -> list[str | RowDamaged]:
         """Decide, at a boot, about all activities that are INTENT; return the keys to perform.
 
-        Attempts of earlier boots may have performed the action.
+        Attempts of earlier boots may have performed the action. Damaged rows are returned too.
         """
-        to_perform = []
+        to_perform: list[str | RowDamaged] = []
         for _, activity in ACTIVITIES.select(transaction, "status='INTENT' ORDER BY rowid"):
             if isinstance(activity, RowDamaged):
+                to_perform.append(activity)
                 continue
             if activity.attempts:
                 reason = f"its process has ended during attempt={activity.attempts}"

@@ -109,9 +109,14 @@ class Stores:
             transaction, lambda trigger: is_served(trigger.session_id)
         )
         cut = self.triggers.cut_pauses(transaction)
-        to_perform = self.activities.recover(transaction)
-        damaged = [*self.triggers.load(transaction), *self.reports.load(transaction)]
-        return Recovered(tuple(reclaimed), cut, tuple(to_perform), tuple(damaged))
+        activities = self.activities.recover(transaction)
+        to_perform = tuple([each for each in activities if isinstance(each, str)])
+        damaged = (
+            *self.triggers.load(transaction),
+            *[each for each in activities if isinstance(each, RowDamaged)],
+            *self.reports.load(transaction),
+        )
+        return Recovered(tuple(reclaimed), cut, to_perform, damaged)
 
     def open_sessions(self, transaction: Transaction) -> list[str]:
         """Return the sessions that have a trigger, a schedule or a task that has not ended."""

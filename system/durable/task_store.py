@@ -92,14 +92,15 @@ class TaskStore:
                 emitted.append(transaction.part(emit).trigger_id)
         return emitted
 
-    def open_tasks(self, transaction: Transaction) -> list[Task]:
-        """Return the tasks that have not ended, oldest first, without damaged ones."""
+    def open_tasks(self, transaction: Transaction) -> list[Task | RowDamaged]:
+        """Return the tasks that have not ended, oldest first; damaged rows as errors."""
         rows = TASKS.select(
             transaction, "status IN ('ACTIVE', 'WAITING', 'BLOCKED') ORDER BY rowid"
         )
-        tasks = [task for _, task in rows if isinstance(task, Task)]
+        tasks = [task for _, task in rows]
         for task in tasks:
-            self._note(transaction, task)
+            if isinstance(task, Task):
+                self._note(transaction, task)
         return tasks
 
     def block(self, transaction: Transaction, task_id: str, reason: str) -> None:

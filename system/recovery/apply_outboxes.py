@@ -110,8 +110,10 @@ def _take_over(stores: Stores, transaction: Transaction, agent: Agent) -> None:
 
 
 def _know_tasks(recovery: RootRecovery, stores: Stores, transaction: Transaction) -> None:
-    """Give each agent its tasks that have not ended."""
+    """Give each agent its tasks that have not ended; report damaged rows."""
     sessions = recovery.orchestrator.sessions
     for task in stores.tasks.open_tasks(transaction):
-        if (agent := sessions.get(task.session_id)) is not None:
+        if isinstance(task, RowDamaged):
+            recovery.report.damaged_rows.append(str(task))
+        elif (agent := sessions.get(task.session_id)) is not None:
             agent.tasks[task.task_id] = KnownTask(task.status, task.todos, task.last_seq)

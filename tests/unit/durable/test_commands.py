@@ -19,6 +19,7 @@ from system.durable.schedule import ScheduleSpec
 from system.durable.seconds import LATEST
 from system.durable.state import STATE, Transaction
 from system.durable.stores import Stores
+from system.durable.task import Checkpoint, TaskStatus
 from system.durable.trigger import SessionStatus, TriggerSpec
 from system.host import real_host
 from system.root import Root
@@ -217,6 +218,21 @@ def test_damaged_rows_are_reported(root: RealRoot, command: list[str]) -> None:
     found = root.run(*command)
     assert found.exit_code == 1
     assert "has another crc than its content" in found.stderr
+
+
+def test_status_reports_damaged_tasks_and_reports(root: RealRoot) -> None:
+    def work(stores: Stores, transaction: Transaction) -> None:
+        events = [("begin", None)]
+        stores.tasks.checkpoint(transaction, Checkpoint("t", "s", 0, TaskStatus.ACTIVE, [], events))
+        stores.reports.add(transaction, "a.dead", None, {})
+
+    root.do(work)
+    connection = apsw.Connection(str(root.path / STATE))
+    for table in ("tasks", "reports"):
+        connection.execute(f"UPDATE {table} SET crc='0'")
+    connection.close()
+    found = root.run("status")
+    assert (found.exit_code, found.stderr.count("has another crc")) == (1, 2)
 
 
 @pytest.mark.parametrize(

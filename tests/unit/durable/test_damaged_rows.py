@@ -12,6 +12,7 @@ from system.durable.state import Transaction
 from system.durable.task import Checkpoint, TaskStatus
 from system.durable.trigger import TRIGGERS
 from tests.unit.durable.durable_bench import Bench
+from tests.unit.durable.test_activity_store import intend
 from tests.unit.durable.test_schedule_store import fire, living, made, schedule
 
 DAY = 86_400
@@ -29,6 +30,20 @@ def key_of_next(bench: Bench) -> str:
 def begun(bench: Bench, task_id: str) -> None:
     checkpoint = Checkpoint(task_id, "s", 0, TaskStatus.ACTIVE, None, [("begin", None)])
     bench.do(bench.stores.tasks.checkpoint, checkpoint)
+
+
+def test_a_boot_reports_what_it_cannot_go_on_with(bench: Bench) -> None:
+    bench.emit()
+    intend(bench)
+    bench.do(bench.stores.reports.add, "a.dead", None, {})
+    begun(bench, "t")
+    for table in ("triggers", "activity_log", "reports", "tasks"):
+        spoil(bench, table, "crc", "'0'")
+    bench.kill()
+    recovered = bench.do(bench.stores.recover, lambda _: True)
+    assert [each.table for each in recovered.damaged] == ["triggers", "activity_log", "reports"]
+    assert recovered.to_perform == ()
+    assert [type(each) for each in bench.do(bench.stores.tasks.open_tasks)] == [RowDamaged]
 
 
 def test_a_text_that_became_a_blob_is_damage(bench: Bench) -> None:
