@@ -15,7 +15,7 @@ from typing import Final
 from oracles.durable.differences import SLACK_S, difference, is_torn
 from oracles.durable.rows import Rows
 from oracles.durable.shadow_state import State
-from oracles.durable.violations import KeptTooLong, TornTransaction
+from oracles.durable.violations import FreedKey, KeptTooLong, TornTransaction
 from oracles.violation import Phantom
 
 DAY_S: Final = 86_400
@@ -96,6 +96,9 @@ class ShadowDurable:
             stays = held.scope == "window" and held.holder in self.state.triggers
             if not stays and self.state.holder(key, now - STARTED_S) is None:
                 raise KeptTooLong("a key that refuses nothing was not removed", actual=key)
+        for key, held in self.state.keys.items():
+            if key not in rows.keys and self.state.holder(key, now + SLACK_S) is not None:
+                raise FreedKey("a key is free that is taken", key=key, expected=held)
         for key in old_keys:
             if key in rows.activities:
                 raise KeptTooLong("a settled activity was not removed", key=key)

@@ -249,6 +249,17 @@ def test_a_key_of_scope_window_is_kept_with_its_trigger(story: Story) -> None:
     assert "kept" in story.shadow.state.triggers
 
 
+def test_a_key_of_scope_window_outlives_its_trigger(story: Story) -> None:
+    trigger = ExpectedTrigger("immediate:k", "a", NOW, 10, "null")
+    state = story.state.emitted("gone", trigger, NOW).settled("gone", "handled", NOW)
+    story.take(state)
+    gone = state.without_trigger("gone").without_trigger("t4")
+    with pytest.raises(FreedKey):
+        collect(story, NOW + WEEK_S - 100, rows_of(gone.without_keys("immediate:k")))
+    story.take(story.state)
+    collect(story, NOW + WEEK_S + 100, rows_of(gone.without_keys("immediate:k")))
+
+
 def test_an_ended_task_is_removed_after_a_week(story: Story) -> None:
     state = story.state.checkpointed("task", "a", "DONE", "[]", [STEP], NOW)
     story.take(state)
