@@ -90,7 +90,7 @@ def names_along(journal: Journal, numbers: Collection[int]) -> Iterator[Names]:
     for number in sorted(numbers):
         for operation in journal[done:number]:
             if isinstance(operation, Create) and not operation.name:
-                names[operation.inode] = f"an unnamed file in {operation.path}"
+                names[operation.inode] = f"an unnamed file in {_path(operation.directory, names)}"
             elif isinstance(operation, Create | Link | Unlink):
                 path, holder, name = operation.path, operation.directory, operation.name
                 names[operation.inode] = _absolute(path, holder, name, names)

@@ -173,10 +173,9 @@ class DiskServer:
     def _path(self, node: int) -> str:
         """Return the path under which an inode was last looked up or named."""
         path = self._paths.get(node)
-        if path is None:
-            parent, name = self._names.get(node, (ROOT, f"inode {node}"))
-            path = self._paths[node] = self._path_in(parent, name)
-        return path
+        if path is None and node in self._names:
+            path = self._paths[node] = self._path_in(*self._names[node])
+        return path or "an unnamed file"
 
     def _path_in(self, node: int, name: str) -> str:
         return f"/{name}" if node == ROOT else f"{self._path(node)}/{name}"

@@ -130,3 +130,11 @@ def test_a_removed_file_has_an_absolute_path_where_the_program_passed_a_relative
     assert [[*names_at(journal, done).values()][2:] for done in (2, 3, 4, 7)] == [
         ["/d/f"], ["/d/g"], ["/d/g"], ["/d/g", "/d/e", "/d/e/f"],
     ]  # fmt: skip
+
+
+def test_an_unnamed_file_has_the_absolute_path_of_its_directory() -> None:
+    process = process_on()
+    process.mkdir("/d")
+    process.chdir("/d")
+    process.open(".", os.O_TMPFILE | os.O_WRONLY)
+    assert [*names_at(process.disk.journal, 2).values()][2:] == ["an unnamed file in /d"]

@@ -21,6 +21,16 @@ from tests.unit.fuse.recorded import needs_mounts, powercut_in, recorded
 
 pytestmark = needs_mounts
 
+UNNAMED = """
+import os
+os.mkdir("d")
+fd = os.open("d", os.O_TMPFILE | os.O_RDWR)
+os.write(fd, b"data")
+os.rename("d", "e")
+os.fsync(fd)
+os.link(f"/proc/self/fd/{fd}", "f", src_dir_fd=os.open("/", os.O_RDONLY), follow_symlinks=True)
+os.write(fd, b"more")
+"""
 OPEN_AND_UNLINKED = """
 import os
 fd = os.open("f", os.O_CREAT | os.O_RDWR)
@@ -122,6 +132,15 @@ def test_an_unlinked_file_works_while_it_is_open(tmp_path: Path) -> None:
     recording = recorded(tmp_path, f"{sys.executable} {script}")
     assert operations(recording) == ["Create /f", "Unlink /f", "Write /f", "Create /d"]
     assert files_after(recording) == {}
+
+
+def test_an_unnamed_file_has_no_path_until_it_is_linked(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(UNNAMED, encoding="ascii")
+    assert operations(recorded(tmp_path, f"{sys.executable} {script}")) == [
+        *("Create /d", "Create /d", "Write an unnamed file", "Rename /d /e"),
+        *("Sync an unnamed file", "Link /f", "Write /f"),
+    ]
 
 
 @pytest.mark.parametrize("is_flushed", [True, False])
