@@ -10,7 +10,7 @@ from powercut.explorer.cause import Cause, NoGap
 from powercut.explorer.crash_state import done_at
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Failure
-from sim.disk.cache.operation import Allocate, Operation, Rename, Resize, Write
+from sim.disk.cache.operation import Allocate, Operation, Rename, Resize, Sync, Write
 
 
 def remedy_in_place(workload: RecordedWorkload, causes: Sequence[Cause]) -> str:
@@ -77,11 +77,14 @@ def _inode_renamed_early(journal: Sequence[Operation], failure: Failure) -> int:
 
 
 def _inode_between(journal: Sequence[Operation], failure: Failure) -> int:
-    """Return the inode whose content the calls on both sides of a crash change, or 0."""
+    """Return the inode whose content the calls on both sides of a crash change, or 0.
+
+    A barrier behind the crash changes nothing, so the call behind it counts.
+    """
     point = failure.crashes[0]
     done = done_at(point)
     before = journal[done - 1] if done else None
-    after = journal[done] if done < len(journal) else None
+    after = next((each for each in journal[done:] if not isinstance(each, Sync)), None)
     if point.kind is CrashKind.POWER_CUT:
         return before.inode if isinstance(before, Write | Resize | Allocate) else 0
     if not isinstance(after, Write | Resize | Allocate):

@@ -180,6 +180,17 @@ def test_a_log_that_existed_at_the_start_is_not_renamed() -> None:
     assert lines_of(appends_more, image=disk.unmounted()) == [f"repair    {OF_A_LOG}"]
 
 
+def test_a_barrier_between_the_creation_of_a_log_and_its_first_line_hides_no_remedy() -> None:
+    def appends_to_durable_name(process: Process, ack: History) -> None:
+        descriptor = process.open("/f", os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_DSYNC)
+        process.fsync(process.open("/", os.O_RDONLY))
+        for content in (b"a", b"ab"):
+            process.write(descriptor, content[-1:])
+            ack({"/f": content})
+
+    assert lines_of(appends_to_durable_name) == [f"repair    {OF_A_LOG}"]
+
+
 def test_changes_of_two_files_are_not_repaired_by_a_rename() -> None:
     (line,) = lines_of(changes_two_files, check=are_equal)
     assert line.endswith(" still fail with it, and no fsync prevents that")
