@@ -84,7 +84,7 @@ def _recorded_crash(kept: KeptFailure, entry: WorkloadEntry) -> list[str]:
     failure = Failure(kept.crashes, kept.entries, None, violation)
     lines = [
         f"FAILED  {violation.property_name}  on {model.name}",
-        f"  {violation.statement}",
+        *(f"  {line}" for line in violation.statement.splitlines()),
         *crash_lines(Exploration(model, recorded, judge), failure),
     ]
     if (violation.property_name, violation.statement) == (kept.property_name, kept.statement):

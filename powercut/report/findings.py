@@ -88,14 +88,25 @@ def finding_lines(diagnosis: Diagnosis, cause: Cause) -> Iterator[str]:
     failure = cause.failure
     violation = failure.violation
     yield f"FAILED  {violation.property_name}  {harms_text(cause)}{weakest(diagnosis, cause)}"
-    yield f"  {violation.statement}"
+    yield from (f"  {line}" for line in violation.statement.splitlines())
     yield from crash_lines(exploration, failure)
     yield f"  cause     {cause_text(cause)}"
     for line in repair_lines(cause.recovery) if cause.recovery is not None else ():
         yield f"  {line}"
     if len(cause.failures) < len(diagnosis.explorations):
-        yield f"  unsafe    on {listed(tuple(cause.failures))}"
+        yield f"  unsafe    on {listed(tuple(cause.failures))}{_elsewhere(diagnosis, cause)}"
     yield from _evidence(violation)
+
+
+def _elsewhere(diagnosis: Diagnosis, cause: Cause) -> str:
+    """Return the end of the list of models, if the crash occurs on every file system.
+
+    Where it is not listed, the barriers of the other findings prevent it.
+    """
+    others = set(diagnosis.unsafe_models).difference(cause.failures)
+    if cause.model != SCC.name or not isinstance(cause.gap, Gap) or not others:
+        return ""
+    return "; on the others, the other fsyncs named here prevent it"
 
 
 def short_line(cause: Cause) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from syrupy.assertion import SnapshotAssertion
 
 from oracles.history import History, Known
-from oracles.violation import LostAck
+from oracles.violation import LostAck, TornRecord
 from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.explore import judged
 from powercut.explorer.judge import Check
@@ -94,6 +94,35 @@ def test_a_kill_and_a_missing_barrier(snapshot: SnapshotAssertion) -> None:
 
 def test_new_directories_and_a_check_of_its_own(snapshot: SnapshotAssertion) -> None:
     assert page(log_of_new_directories, records) == snapshot
+
+
+def test_a_barrier_that_some_models_do_not_need(snapshot: SnapshotAssertion) -> None:
+    def publish(process: Process, ack: History) -> None:
+        descriptor = process.open("/part.tmp", os.O_CREAT | os.O_WRONLY)
+        process.write(descriptor, b"result")
+        process.rename("/part.tmp", "/part")
+        ack("part")
+
+    def is_whole(process: Process, known: Known) -> None:
+        if known.acknowledged:
+            with process.open_file("/part", "rb") as file:
+                found = file.read()
+            if found != b"result":
+                raise TornRecord("the part is torn", found=found)
+
+    assert page(publish, is_whole) == snapshot
+
+
+def test_a_message_of_several_lines_is_indented(snapshot: SnapshotAssertion) -> None:
+    def creates(process: Process, ack: History) -> None:
+        process.close(process.open("/f", os.O_CREAT))
+        ack(1)
+
+    def check(process: Process, known: Known) -> None:
+        if known.acknowledged and "f" not in process.listdir("/"):
+            raise ValueError("cannot be read:\n- as text\n- as a number")
+
+    assert page(creates, check) == snapshot
 
 
 def test_operations_without_lines_are_named_by_their_paths(snapshot: SnapshotAssertion) -> None:
