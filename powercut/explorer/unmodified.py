@@ -174,9 +174,8 @@ def _failure_of_workload(error: BaseException, root: str) -> str:
 
 def failed_before_any_crash(error: BaseException) -> str:
     """Return the sentence for a workload that fails by itself, with the line of the program."""
-    text = " ".join(str(error).split())
-    at = raised_at(error.__traceback__)
-    return f"the workload failed before any crash: {type(error).__name__}: {text}{at}"
+    named = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
+    return f"the workload failed before any crash: {named}{raised_at(error.__traceback__)}"
 
 
 def _frames(trace: TracebackType | None) -> Iterator[TracebackType]:

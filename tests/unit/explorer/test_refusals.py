@@ -48,6 +48,10 @@ def loops_for_ever(ack: History) -> None:
         pass
 
 
+def asserts(ack: History) -> None:
+    raise AssertionError
+
+
 def fails(ack: History) -> None:
     Path("missing").read_bytes()
 
@@ -220,6 +224,7 @@ def test_a_root_that_is_not_an_absolute_path_is_refused(root: str) -> None:
             r"within 3 s; it is at .*test_refusals.py:\d+ in loops_for_ever",
         ),
         (fails, r"failed before any crash: FileNotFoundError: .*at .*:\d+ in fails"),
+        (asserts, r"failed before any crash: AssertionError, at .*:\d+ in asserts"),
         (leaves, "ended its process by itself, with exit status 3"),
         (makes_a_fifo, r"mkfifo is not modelled .*test_refusals.py:\d+ .*powercut try"),
         (acknowledges_a_function, "the value cannot be copied"),
