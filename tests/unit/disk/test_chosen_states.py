@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import reduce
+from itertools import islice
 from operator import or_
 
 import pytest
@@ -43,6 +44,14 @@ def test_a_chosen_state_equals_a_power_cut_with_its_survivors(model: str) -> Non
         assert left.digest() == disk.power_cut(survivors).digest()
         alone = StateSpace(disk.unsynced()).state_of(survivors)
         assert (state.key, state.survivors) == (alone.key, alone.survivors)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_state_equals_a_power_cut_with_its_survivors(model: str) -> None:
+    disk = _busy(model)
+    for state in islice(StateSpace(disk.unsynced()).all(), 300):
+        left = Image.of_platter(state.inodes, disk.next_inode)
+        assert left.digest() == disk.power_cut(state.survivors).digest()
 
 
 @pytest.mark.parametrize("model", MODELS)
