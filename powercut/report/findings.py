@@ -28,7 +28,7 @@ from sim.disk.disk import Disk
 _KINDS: Final = {CrashKind.KILL: "kill", CrashKind.POWER_CUT: "power cut"}
 
 
-NOT_SEARCHED: Final = "a missing fsync was not searched for: the time is over"
+NOT_SEARCHED: Final = "the search for a missing fsync was interrupted, or its time was over"
 
 _REASONS: Final = {
     NoGap.NOT_ATOMIC: "no fsync helps: none fits between the lost call and the crash; the change "
