@@ -20,11 +20,13 @@ def archived_for(seconds: int) -> Options:
     return Options(collection=CollectionOptions(HOUR * SECOND_NS, seconds * SECOND_NS))
 
 
-def family(options: Options = AFTER_AN_HOUR) -> tuple[Room, str, str]:
-    """Ada, and her child Bob, who was terminated and has sent nothing."""
+def family(options: Options = AFTER_AN_HOUR, *said: str) -> tuple[Room, str, str]:
+    """Ada, and her child Bob, who was given these messages and terminated, and has sent nothing."""
     room, ada = opened(options)
     room.say(ada, script(("spawn_agent", {"name": "Bob", "instructions": "work"})))
     bob = room.named("Bob").agent_id
+    for text in said:
+        room.say(bob, text)
     room.run(room.runtime.terminate(bob))
     return room, ada, bob
 

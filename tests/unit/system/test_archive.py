@@ -24,7 +24,8 @@ from system.durable.ended import ENDED, Ended, insert_ended
 from system.durable.open_state import open_state
 from system.durable.state import StateDatabase
 from system.ports import OpenMode
-from tests.unit.system.collected import DAY, HOUR, archived_for, ended, family
+from system.storage.line import decode_line
+from tests.unit.system.collected import AFTER_AN_HOUR, DAY, HOUR, archived_for, ended, family
 
 T = TypeVar("T")
 
@@ -121,6 +122,18 @@ def test_the_archive_has_all_lines_and_the_row_says_where() -> None:
         f"archive/{session_id}.jsonl",
         room.session(ada),
     )
+
+
+def test_the_archive_has_the_lines_of_all_segments() -> None:
+    room, _, bob = family(replace(AFTER_AN_HOUR, snapshot_lines=3), "first", "second", "third")
+    session_id = room.session(bob)
+    assert len(room.host.files.listdir(f"agents/{session_id}")) > 2
+    room.settle(HOUR + 1)
+
+    path = archive_path(session_id)
+    lines = [decode_line(line, session_id, path) for line in room.read(path).splitlines()]
+    assert [line.seq for line in lines] == list(range(1, len(lines) + 1))
+    assert [line.event for line in lines].count("turn.complete") == 4
 
 
 def test_the_lines_of_an_agent_can_be_removed() -> None:

@@ -21,6 +21,16 @@ def test_a_subscriber_receives_one_notice_when_the_agent_ends() -> None:
     assert room.named("Ada").pending == ()
 
 
+def test_a_subscriber_receives_a_notice_when_the_operator_ends_the_agent() -> None:
+    room, ada, bob = parent_and_child()
+    room.say(ada, script(("subscribe", {"name": "Bob"})))
+
+    room.run(room.runtime.terminate(bob))
+    room.settle()
+
+    assert [kind for kind, _payload in room.shown()] == ["notice"]
+
+
 def test_a_subscription_to_who_ends_in_the_meantime_is_answered_at_once() -> None:
     room, ada, bob = parent_and_child()
     gate = asyncio.Event()

@@ -58,6 +58,21 @@ def test_a_boot_from_a_snapshot_leads_to_the_state_of_the_running_session() -> N
     assert room.runtime.report.problems == []
 
 
+def test_a_snapshot_has_the_permits_of_a_gated_agent() -> None:
+    room, ada, bob = busy()
+    room.say(ada, script(("gate", {"name": "Bob"})))
+    for _ in range(3):
+        room.say(ada, script(("permit_turn", {"name": "Bob"})))
+    room.say(bob, "work")
+    room.say(bob, "more work")
+    newest = max(segments(room, room.session(bob)))
+    assert b"tool.permit_turn" not in room.read(f"agents/{room.session(bob)}/{newest}"), newest
+
+    room.reopen(start=False)
+
+    assert (room.named("Bob").gated, room.named("Bob").permits) == (True, 1)
+
+
 def test_a_snapshot_names_the_execution_that_the_next_turn_retries() -> None:
     room, ada = opened(SHORT)
     room.provider.fail("sent", MOST_PRESENTATIONS)
