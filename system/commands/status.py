@@ -11,6 +11,7 @@ from system.commands.offline import FOUND, echo_table, idle_root_option, leave, 
 from system.durable.schedule import Schedule
 from system.durable.seconds import reached_at
 from system.durable.state import Transaction
+from system.sessions.session_store import SessionStore
 
 _UNDECIDED: Final = (
     "SELECT count(*) FROM activity_log WHERE status IN ('UNCERTAIN', 'FAILED')"
@@ -66,8 +67,7 @@ def status(root: str) -> None:
 
 
 def _rows(transaction: Transaction, opened: DurableRoot) -> list[tuple[str, str]]:
-    files = opened.host.files
-    agents = files.listdir("agents") if "agents" in files.listdir("") else []
+    agents = SessionStore(opened.host).session_ids()
     due = transaction.execute(
         f"{_OPEN} AND status='PENDING' AND due_at<=?",
         (reached_at(transaction.now_ns),),

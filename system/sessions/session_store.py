@@ -113,6 +113,14 @@ class SessionStore:
         except OSError as error:
             return SessionProblem(session_id, Problem.FAILED, str(error))
 
+    def session_ids(self) -> list[str]:
+        """Return the names in the directory of sessions that are ids; raises ``OSError``."""
+        try:
+            names = self._files.listdir(self.directory)
+        except FileNotFoundError:
+            return []
+        return [name for name in names if _SESSION_ID.fullmatch(name)]
+
     def sweep(self) -> Sweep:
         """Make the directories durable, remove temporary files and empty directories.
 
@@ -120,7 +128,7 @@ class SessionStore:
         caller issues. Raises ``OSError`` if the directory of all sessions cannot be read.
         """
         result = Sweep({}, [], [], [])
-        session_ids = self._session_ids()
+        session_ids = self.session_ids()
         if session_ids:
             # A killed process may have created either name without a sync.
             self._files.sync_dir(parent_of(self.directory))
@@ -174,13 +182,6 @@ class SessionStore:
         if not swept:
             return names
         return [name for name in names if f"{directory}/{name}" not in swept]
-
-    def _session_ids(self) -> list[str]:
-        try:
-            names = self._files.listdir(self.directory)
-        except FileNotFoundError:
-            return []
-        return [name for name in names if _SESSION_ID.fullmatch(name)]
 
     def _put_aside(self, session_id: str, damaged: SessionRecordDamaged) -> SessionProblem:
         try:

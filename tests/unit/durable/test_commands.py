@@ -193,7 +193,8 @@ def test_schedules_and_status(root: RealRoot) -> None:
         "agents": 0, "pending": 2, "due": 1, "claimed": 0, "dead": 0, "schedules": 2, "tasks": 0,
         "to be performed": 0, "undecided": 1,
     }  # fmt: skip
-    (root.path / "agents" / "one").mkdir(parents=True)
+    (root.path / "agents" / ("a" * 32)).mkdir(parents=True)
+    (root.path / "agents" / "notes.txt").write_text("not an agent", "ascii")
     assert root.lines("status")[0] == ["agents", "1"]
 
 
