@@ -43,7 +43,7 @@ class RootCreation:
         """
         if not _is_name(name):
             raise BadName(name, LONGEST_NAME)
-        check_texts(instructions=instructions, provider=provider, model=model)
+        check_texts(name=name, instructions=instructions, provider=provider, model=model)
         if request_id is not None:
             check_texts(request_id=request_id)
         check_payload([name, instructions, model, request_id])

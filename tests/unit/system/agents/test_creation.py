@@ -118,6 +118,8 @@ def test_instructions_that_cannot_be_kept_are_refused(room: Room) -> None:
         room.create("Ada", instructions="x" * (1 << 20))
     with pytest.raises(NotPlainJson):
         room.create("Ada", model="\ud800")
+    with pytest.raises(NotPlainJson, match="name: lone surrogate"):
+        room.create("\ud800")
     assert room.provider.asked == ["identities "]
 
 
