@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, cast
 
@@ -25,6 +26,9 @@ _EXAMPLES: Final = {
     "workload": "kv-save = 'crash_tests.kv:save'",
     "mutant": "kv-no-fsync = 'crash_tests.kv:no_fsync'",
 }
+
+_MOST_SHOWN: Final = 20
+"""The number of tags above which a message names the nearest ones only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +138,9 @@ class Registry:
             return table[name]
         if is_reference(name):
             return name
-        known = f"known are {', '.join(table)}" if table else "none is registered"
         raise HarnessError(
-            f"unknown {kind} {name!r}; {known}; register it under [tool.powercut.{kind}s] in "
-            f"{self._file}, or name it as module:object"
+            f"unknown {kind} {name!r}; {_known(name, table)}; register it under "
+            f"[tool.powercut.{kind}s] in {self._file}, or name it as module:object"
         )
 
     def _require(self, kind: str, table: Mapping[str, str], command: str) -> None:
@@ -170,3 +173,13 @@ def _callable(reference: str) -> Callable[..., None]:
     if not callable(found):
         raise HarnessError(f"{reference} is not callable: {found!r}")
     return cast("Callable[..., None]", found)
+
+
+def _known(name: str, table: Mapping[str, str]) -> str:
+    """Return the tags of a table as part of a sentence; of many, the nearest ones."""
+    if not table:
+        return "none is registered"
+    if len(table) <= _MOST_SHOWN:
+        return f"known are {', '.join(table)}"
+    nearest = get_close_matches(name, table, n=3, cutoff=0)
+    return f"of {len(table)} that are known, the nearest are {', '.join(nearest)}"

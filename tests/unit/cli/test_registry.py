@@ -218,6 +218,17 @@ def test_target_that_cannot_be_made_is_a_mistake_at_its_place(
     )
 
 
+def test_of_many_entries_the_nearest_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [f"bug-{number} = 'bugs:bug'" for number in range(30)]
+    Path("pyproject.toml").write_text("\n".join(["[tool.powercut.mutants]", *lines]), "ascii")
+    assert refused("mutants", "bug-29x").startswith(
+        "Error: unknown mutant 'bug-29x'; of 30 that are known, the nearest are bug-29, bug-9, "
+    )
+
+
 def test_target_that_cannot_be_imported_is_a_mistake_at_its_place() -> None:
     Path("pyproject.toml").write_text(
         "[tool.powercut.targets]\nkv = 'crash_tests_gone.kv:Target'", encoding="ascii"
