@@ -79,7 +79,7 @@ def _inode_renamed_early(journal: Sequence[Operation], failure: Failure) -> int:
 def _inode_between(journal: Sequence[Operation], failure: Failure) -> int:
     """Return the inode whose content the calls on both sides of a crash change, or 0.
 
-    A barrier behind the crash changes nothing, so the call behind it counts.
+    A barrier after the crash changes no content, so the call after it counts.
     """
     point = failure.crashes[0]
     done = done_at(point)

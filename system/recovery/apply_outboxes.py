@@ -55,7 +55,7 @@ def _recover(recovery: RootRecovery, stores: Stores, transaction: Transaction) -
     sessions, report = recovery.orchestrator.durable.sessions, recovery.report
     user = recovery.orchestrator.user
     check_applied(transaction, user.session_id, user.history.applied)
-    recovery.pass_lost(user, applied_seq(transaction, user.session_id))
+    recovery.skip_lost(user, applied_seq(transaction, user.session_id))
     for agent in recovery.agents():
         _redo(recovery, stores, transaction, agent)
     open_sessions = stores.open_sessions(transaction)
@@ -86,7 +86,7 @@ def _redo(recovery: RootRecovery, stores: Stores, transaction: Transaction, agen
         return
     if not agent.log.stopped and recovery.root.root_id is not None:
         check_applied(transaction, agent.session_id, agent.history.applied)
-    recovery.pass_lost(agent, agent.applied)
+    recovery.skip_lost(agent, agent.applied)
     for seq, turn in sorted(agent.history.outbox.items()):
         if turn.outbox.foreign:
             return

@@ -47,7 +47,7 @@ def _pass_dispatched(recovery: RootRecovery) -> None:
                 continue
             history = agent.history
             history.dispatched = max(history.dispatched, mark)
-            recovery.pass_lost(agent, mark)
+            recovery.skip_lost(agent, mark)
 
 
 def _hide_unserved(recovery: RootRecovery, parent: Agent) -> None:

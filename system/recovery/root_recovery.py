@@ -49,10 +49,11 @@ class RootRecovery:
         """Add a problem of a session to the report."""
         self.report.problems.append(SessionProblem(session_id, problem, detail))
 
-    def pass_lost(self, agent: Agent, seq: int) -> None:
-        """Number the next line of an agent behind ``seq``, which another log or a row names.
+    def skip_lost(self, agent: Agent, seq: int) -> None:
+        """Give the next line of an agent a number above ``seq``, which another log or a row names.
 
-        Lines up to it that the log of the agent lacks were durable, and are reported as missing.
+        Lines up to ``seq`` that the agent's own log lacks are reported as missing: they were
+        durable.
         """
         log, missing = agent.log.log, self.report.missing
         if log is None or seq <= log.last_seq:

@@ -16,8 +16,9 @@ from system.ports import JsonObject
 from system.recovery.recovery_text import recovery_text
 from system.runtime import Options
 from system.sessions.session_problem import Problem
+from system.storage.segments import segment_path, segments_in
 from tests.unit.system.agents.fake_provider import script
-from tests.unit.system.agents.room import Room, opened
+from tests.unit.system.agents.room import Room, log_of, opened
 
 SHORT = Options(snapshot_lines=3)
 
@@ -65,8 +66,9 @@ def test_a_snapshot_has_the_permits_of_a_gated_agent() -> None:
         room.say(ada, script(("permit_turn", {"name": "Bob"})))
     room.say(bob, "work")
     room.say(bob, "more work")
-    newest = max(segments(room, room.session(bob)))
-    assert b"tool.permit_turn" not in room.read(f"agents/{room.session(bob)}/{newest}"), newest
+    log = log_of(room.session(bob))
+    newest = max(segments_in(segments(room, room.session(bob)), log))
+    assert b"tool.permit_turn" not in room.read(segment_path(log, newest))
 
     room.reopen(start=False)
 
