@@ -54,6 +54,15 @@ def test_same_failure_is_repeated_byte_for_byte(reproducer: Path) -> None:
     assert f"FAILED  {broken}  on posix" in result.stdout
 
 
+def test_the_search_for_the_cause_has_a_time_of_its_own(
+    reproducer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant("careless")
+    monkeypatch.setattr("powercut.cli.replay.REPLAY_SECONDS", 0)
+    shown = " ".join(powercut("replay", str(reproducer)).stdout.split())
+    assert "the search for a missing fsync was ended after 0 s of processor time" in shown
+
+
 def test_replay_needs_no_hypothesis(reproducer: Path) -> None:
     plant("careless")
     ran = run_python("-c", IN_A_PROCESS, str(reproducer), cwd=Path.cwd())

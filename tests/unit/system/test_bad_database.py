@@ -19,6 +19,7 @@ from system.durable.state import STATE
 from system.durable.trigger import TriggerSpec
 from system.errors import NewerFormat, RootInUse, StorageError
 from system.runtime import Options
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import Room, opened
 
 FILES = dict[str, bytes]
@@ -159,4 +160,19 @@ def test_a_row_that_is_no_text_does_not_keep_the_root_from_its_work() -> None:
     assert len(room.runtime.report.damaged_rows) == 1
     turns = room.named("Ada").turns
     room.say(room.named("Ada").agent_id, "hello")
+    assert room.named("Ada").turns == turns + 1
+
+
+def test_a_boot_reports_a_damaged_task() -> None:
+    room, _ = closed_root()
+    room.open()
+    ada = room.named("Ada").agent_id
+    room.say(ada, script(("begin_task", {"todos": ["a"]})))
+    room.run(room.runtime.close())
+    room.kill()
+    changed(room, "UPDATE tasks SET crc='00000000'")
+    [damaged] = room.open().report.damaged_rows
+    assert "table=tasks" in damaged
+    turns = room.named("Ada").turns
+    room.say(ada, "hello")
     assert room.named("Ada").turns == turns + 1
