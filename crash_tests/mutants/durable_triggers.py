@@ -13,8 +13,9 @@ from oracles.durable.violations import (
     SuppressedTrigger,
     TornTransaction,
     UncountedAttempt,
+    WrongSchedule,
 )
-from oracles.violation import LostAck, TornRecord, UnreadableAfterCrash
+from oracles.violation import LostAck, Resurrected, TornRecord, UnreadableAfterCrash
 from powercut.fuzz.mutant import Mutant
 from powercut.fuzz.source_patch import SourcePatch
 
@@ -257,6 +258,32 @@ dead_trigger_retries_itself = Mutant(
             TRIGGERS.update(transaction, stopped)
             release_keys(transaction, trigger.id)
             """,
+        ),
+    ),
+)
+
+changed_schedule_forgets_its_last_occurrence = Mutant(
+    "a changed schedule forgets its last occurrence",
+    _TARGET,
+    (WrongSchedule,),
+    (
+        SourcePatch(
+            "system.durable.schedule_store",
+            "last_nominal=old.last_nominal, created_at=old.created_at",
+            "created_at=old.created_at",
+        ),
+    ),
+)
+
+occurrence_outlives_its_schedule = Mutant(
+    "an occurrence in another session than that of its schedule outlives the schedule",
+    _TARGET,
+    (Resurrected,),
+    (
+        SourcePatch(
+            "system.durable.schedule_store",
+            "f\"{NOT_DONE} AND status='PENDING' AND (fence>0 OR session_id IS ?) ORDER BY rowid\",",
+            "f\"{NOT_DONE} AND status='PENDING' AND session_id IS ? ORDER BY rowid\",",
         ),
     ),
 )

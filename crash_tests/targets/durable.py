@@ -61,7 +61,13 @@ class DurableTarget(DurableOperator):
             ActionKind("end_session", 1, self._end, self._propose_session, self._may_end),
             ActionKind("end_routed", 9, self._end, self._propose_routed, self._may_end_routed),
             ActionKind("schedule", 3, self._schedule, self._propose_schedule, self._may_schedule),
-            ActionKind("outage", 3, self._outage, self._propose_outage, self._has_schedules),
+            ActionKind("change", 1, self._change, self._propose_change, self._has_schedules),
+            ActionKind(
+                "change_fired", 12, self._change, self._propose_change_fired, self._has_fired
+            ),
+            ActionKind("pause", 1, self._pause, ready=self._has_running),
+            ActionKind("resume", 6, self._resume, ready=self._has_paused),
+            ActionKind("outage", 6, self._outage, self._propose_outage, self._has_schedules),
             ActionKind("unschedule", 1, self._unschedule, ready=self._has_schedules),
             ActionKind("perform", 4, self._perform, self._propose_perform, self._is_open),
             ActionKind("decide", 2, self._decide, self._propose_decide, self._has_intents),

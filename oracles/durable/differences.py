@@ -6,7 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from oracles.durable.rows import Row, Rows
-from oracles.durable.shadow_state import OPEN, SCHEDULE_PRIORITY, ExpectedTrigger, State
+from oracles.durable.shadow_state import (
+    OPEN,
+    SCHEDULE_PRIORITY,
+    ExpectedSchedule,
+    ExpectedTrigger,
+    State,
+)
 from oracles.durable.violations import (
     EndlessRetry,
     FreedKey,
@@ -41,24 +47,28 @@ def difference(state: State, rows: Rows, ids: dict[str, str]) -> Violation | Non
         names = {ids[name] for name in state.triggers}
         return _surplus(state, [row for each, row in by_id.items() if each not in names])
     return (
-        _schedule_difference(state, rows)
+        _schedules_difference(state, rows)
         or _task_difference(state, rows)
         or _key_difference(state, rows, ids)
     )
 
 
 def is_torn(candidates: Sequence[State], rows: Rows, ids: Mapping[str, str]) -> bool:
-    """Return whether each trigger and task by itself equals that of some candidate."""
+    """Return whether each trigger, schedule and task by itself equals that of some candidate."""
     by_id = {row["id"]: row for row in rows.triggers}
     for name in {name for each in candidates for name in each.triggers}:
         row = by_id.get(ids.get(name, ""))
         if not any(_is_trigger(name, each.triggers.get(name), row) for each in candidates):
             return False
+    for schedule_id in {schedule_id for each in candidates for schedule_id in each.schedules}:
+        expected = [each.schedules.get(schedule_id) for each in candidates]
+        if not any(_is_schedule(schedule_id, each, rows) for each in expected):
+            return False
     for task_id in {task_id for each in candidates for task_id in each.tasks}:
         found = rows.tasks.get(task_id, {})
         shown = found.get("status"), found.get("last_seq")
-        expected = [each.tasks.get(task_id) for each in candidates]
-        if shown not in [(each and each.status, each and len(each.events)) for each in expected]:
+        tasks = [each.tasks.get(task_id) for each in candidates]
+        if shown not in [(each and each.status, each and len(each.events)) for each in tasks]:
             return False
     return True
 
@@ -68,6 +78,13 @@ def _is_trigger(name: str, trigger: ExpectedTrigger | None, row: Row | None) -> 
         # A new one has no known id yet.
         return row is None
     return _trigger_difference(name, trigger, row) is None
+
+
+def _is_schedule(schedule_id: str, schedule: ExpectedSchedule | None, rows: Rows) -> bool:
+    row = rows.schedules.get(schedule_id)
+    if schedule is None or row is None:
+        return schedule is None and row is None
+    return _schedule_difference(schedule_id, schedule, row) is None
 
 
 def _surplus(state: State, rows: list[Row]) -> Violation:
@@ -128,31 +145,38 @@ def _status_difference(
     return InvalidState("a trigger has another status", **evidence)
 
 
-def _schedule_difference(state: State, rows: Rows) -> Violation | None:
+def _schedules_difference(state: State, rows: Rows) -> Violation | None:
     for schedule_id, schedule in state.schedules.items():
         row = rows.schedules.get(schedule_id)
-        evidence = {"schedule_id": schedule_id, "expected": schedule, "actual": row}
         if row is None:
-            return LostAck("a schedule is gone", **evidence)
-        if (schedule.upcoming, schedule.last) != (row["next_fire_at"], row["last_nominal"]):
-            return WrongSchedule("a schedule waits for a wrong occurrence", **evidence)
-        if (schedule.is_paused, schedule.ended_at is not None) != (
-            bool(row["paused"]), row["ended_at"] is not None,
-        ):  # fmt: skip
-            return WrongSchedule("a schedule is wrongly paused or ended, or not", **evidence)
-        expected = (
-            *schedule.definition, schedule.session, SCHEDULE_PRIORITY, schedule.description,
-            schedule.payload, schedule.catch_up, schedule.dead_in_row,
-        )  # fmt: skip
-        if expected != (
-            row["kind"], row["spec"], row["zone"], row["session_id"], row["priority"],
-            row["description"], row["payload_json"], row["catch_up"], row["dead_in_row"],
-        ):  # fmt: skip
-            return WrongSchedule(
-                "a column of a schedule has another value than expected", **evidence
-            )
+            return LostAck("a schedule is gone", schedule_id=schedule_id, expected=schedule)
+        violation = _schedule_difference(schedule_id, schedule, row)
+        if violation is not None:
+            return violation
     if set(rows.schedules) > set(state.schedules):
         return Phantom("a schedule exists that was not created", actual=rows.schedules)
+    return None
+
+
+def _schedule_difference(
+    schedule_id: str, schedule: ExpectedSchedule, row: Row
+) -> Violation | None:
+    evidence = {"schedule_id": schedule_id, "expected": schedule, "actual": row}
+    if (schedule.upcoming, schedule.last) != (row["next_fire_at"], row["last_nominal"]):
+        return WrongSchedule("a schedule waits for a wrong occurrence", **evidence)
+    if (schedule.is_paused, schedule.ended_at is not None) != (
+        bool(row["paused"]), row["ended_at"] is not None,
+    ):  # fmt: skip
+        return WrongSchedule("a schedule is wrongly paused or ended, or not", **evidence)
+    expected = (
+        *schedule.definition, schedule.session, SCHEDULE_PRIORITY, schedule.description,
+        schedule.payload, schedule.catch_up, schedule.dead_in_row,
+    )  # fmt: skip
+    if expected != (
+        row["kind"], row["spec"], row["zone"], row["session_id"], row["priority"],
+        row["description"], row["payload_json"], row["catch_up"], row["dead_in_row"],
+    ):  # fmt: skip
+        return WrongSchedule("a column of a schedule has another value than expected", **evidence)
     return None
 
 

@@ -13,6 +13,7 @@ KEY_FREE_AGAIN: Final = "a key was used again after its scope had ended"
 SUPERSEDED: Final = "a trigger was superseded by a newer one"
 OCCURRENCES_MISSED: Final = "an outage has passed over occurrences"
 OCCURRENCE_SKIPPED: Final = "a late occurrence was skipped"
+SCHEDULE_CHANGED: Final = "a schedule that had fired was changed"
 ROUTED: Final = "a trigger was routed to a session"
 ROUTED_AGAIN: Final = "the session of a routed trigger ended before its turn"
 SESSION_ENDED: Final = "a session has ended"
@@ -30,13 +31,14 @@ DECIDED: Final = "a person decided about an activity"
 
 DURABLE_MARKS: Final = (
     RECLAIMED, DEAD_BY_RECLAIM, DEAD_BY_FAILURE, FENCED_OFF, KEY_HELD, KEY_FREE_AGAIN,
-    SUPERSEDED, OCCURRENCES_MISSED, OCCURRENCE_SKIPPED, ROUTED, ROUTED_AGAIN, SESSION_ENDED,
-    ACK_REDONE, LINE_NOT_REPEATED, PAUSE_CUT, TASK_RESUMED,
+    SUPERSEDED, OCCURRENCES_MISSED, OCCURRENCE_SKIPPED, SCHEDULE_CHANGED, ROUTED, ROUTED_AGAIN,
+    SESSION_ENDED, ACK_REDONE, LINE_NOT_REPEATED, PAUSE_CUT, TASK_RESUMED,
     TASK_BLOCKED, COLLECTED, STOPPED, UNCERTAIN, CRASHED_EFFECT, REPEATED_KEY, DECIDED,
 )  # fmt: skip
 
 RARE_DURABLE_MARKS: Final = (
     DEAD_BY_FAILURE, FENCED_OFF, KEY_FREE_AGAIN, OCCURRENCES_MISSED, OCCURRENCE_SKIPPED,
-    ROUTED_AGAIN, PAUSE_CUT, TASK_RESUMED, TASK_BLOCKED, COLLECTED, CRASHED_EFFECT, DECIDED,
+    SCHEDULE_CHANGED, ROUTED_AGAIN, PAUSE_CUT, TASK_RESUMED, TASK_BLOCKED, COLLECTED,
+    CRASHED_EFFECT, DECIDED,
 )  # fmt: skip
 """Marks that a campaign of one minute over all targets may miss."""

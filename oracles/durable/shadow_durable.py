@@ -171,8 +171,11 @@ class ShadowDurable:
 
 
 def _renamed(ids: Mapping[str, str], removed: set[str]) -> dict[str, str]:
-    """Return the ids with other names for removed RESUME triggers, whose names are used again."""
-    again = {name for name in removed if name.startswith("resume:")}
+    """Return the ids with other names for removed triggers whose names may be used again.
+
+    Those are RESUME triggers, and occurrences that were superseded.
+    """
+    again = {name for name in removed if name.startswith("resume:") or " at " in name}
     return {
         f"{name}, removed as {known}" if name in again else name: known
         for name, known in ids.items()

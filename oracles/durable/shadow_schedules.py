@@ -31,6 +31,9 @@ def armed(state: State, schedule_id: str, schedule: ExpectedSchedule, now: float
         description=schedule.description,
     )  # fmt: skip
     name = name_of(schedule_id, schedule.upcoming)
+    while name in state.triggers:
+        # The same occurrence was superseded before.
+        name += " again"
     return state.emitted(name, trigger, 0.0).with_schedule(schedule_id, schedule)
 
 
@@ -72,6 +75,48 @@ def _followed(state: State, name: str, now: float) -> tuple[State, int, bool]:
 def _before(moment: float) -> int:
     """Return the last whole second before a moment."""
     return int(moment) if moment > int(moment) else int(moment) - 1
+
+
+def changed(
+    state: State, schedule_id: str, new: ExpectedSchedule, now: float, moment: float
+) -> State:
+    """Give a schedule the content of ``new``, also if it is paused, and arm it after ``moment``.
+
+    Its next occurrence is superseded. No occurrence up to its ``last`` is fired again.
+    """
+    last = state.schedules[schedule_id].last
+    state = _disarmed(state, schedule_id, now)
+    return _rearmed(state, schedule_id, replace(new, last=last), now, moment)
+
+
+def paused(state: State, schedule_id: str, now: float) -> State:
+    """Pause a schedule: its next occurrence is superseded."""
+    schedule = replace(state.schedules[schedule_id], upcoming=None, is_paused=True)
+    return _disarmed(state, schedule_id, now).with_schedule(schedule_id, schedule)
+
+
+def resumed(state: State, schedule_id: str, now: float, moment: float) -> State:
+    """Resume a paused schedule with the first occurrence after ``moment``."""
+    schedule = replace(state.schedules[schedule_id], is_paused=False, dead_in_row=0)
+    return _rearmed(state, schedule_id, schedule, now, moment)
+
+
+def _disarmed(state: State, schedule_id: str, now: float) -> State:
+    """Supersede the next occurrence of a schedule, and free its key; a paused one has none."""
+    schedule = state.schedules[schedule_id]
+    if schedule.upcoming is None:
+        return state
+    key = schedule.key_of(schedule_id, schedule.upcoming)
+    return state.settled(state.keys[key].holder, "superseded", now).without_keys(key)
+
+
+def _rearmed(
+    state: State, schedule_id: str, schedule: ExpectedSchedule, now: float, moment: float
+) -> State:
+    """Arm a schedule; one of the kind ``once`` also if its time has passed."""
+    after = -1 if schedule.is_once else max(int(moment), schedule.last or 0)
+    following = replace(schedule, upcoming=schedule.times.after(after))
+    return armed(state, schedule_id, following, now)
 
 
 def deleted(state: State, schedule_id: str, now: float) -> State:

@@ -261,12 +261,12 @@ class ScheduleStore:
     def _waiting(self, transaction: Transaction, session_id: str | None) -> list[Trigger]:
         """Return the PENDING triggers that may be occurrences of a schedule of a session.
 
-        Besides the next occurrence, some may be PENDING again after a failure.
+        Besides the next occurrence, some may be PENDING again after a claim. Those may wait in any
+        session: they were routed, or the schedule has been given to another session since then.
         """
-        # Without a session they are routed, and may wait in any session.
         rows = TRIGGERS.select(
-            transaction, f"{NOT_DONE} AND status='PENDING' AND"
-            " (session_id IS ?1 OR ?1 IS NULL AND routed) ORDER BY rowid",
+            transaction,
+            f"{NOT_DONE} AND status='PENDING' AND (fence>0 OR session_id IS ?) ORDER BY rowid",
             (session_id,), SESSION_INDEX,
         )  # fmt: skip
         return [trigger for _, trigger in rows if not isinstance(trigger, RowDamaged)]

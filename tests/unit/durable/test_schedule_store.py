@@ -221,6 +221,15 @@ def test_a_changed_schedule_still_counts_from_its_creation(bench: Bench) -> None
     assert [row.fire_at for row in waiting(bench)] == [created + 40]
 
 
+def test_a_schedule_of_two_sessions_leaves_nothing_in_either(bench: Bench) -> None:
+    made(bench)
+    bench.advance(60)
+    bench.do(bench.stores.triggers.fail, bench.claim(bench.due() or ""), "busy")
+    bench.do(bench.stores.schedules.change, "a", ScheduleSpec("every", "60", session_id="other"))
+    bench.do(bench.stores.schedules.delete, "a")
+    assert [*waiting(bench), *waiting(bench, "other")] == []
+
+
 def test_an_occurrence_that_was_never_run_leaves_no_key(bench: Bench) -> None:
     made(bench)
     [row] = waiting(bench)

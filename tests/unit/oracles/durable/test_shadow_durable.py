@@ -12,7 +12,7 @@ import pytest
 from oracles.durable.nominal_times import Periodic
 from oracles.durable.rows import Rows
 from oracles.durable.shadow_durable import DAY_S, WEEK_S, ShadowDurable
-from oracles.durable.shadow_schedules import armed, claimed, deleted
+from oracles.durable.shadow_schedules import armed, claimed, deleted, paused
 from oracles.durable.shadow_state import ExpectedSchedule, ExpectedTrigger, State
 from oracles.durable.violations import (
     EndlessRetry,
@@ -172,6 +172,22 @@ def test_a_part_of_a_transaction_is_torn(story: Story) -> None:
         story.shadow.settle(rows_of(settled), lambda state: state, NOW)
 
 
+def test_a_schedule_that_changes_without_its_trigger_is_torn(story: Story) -> None:
+    after = paused(story.state, "s1", NOW)
+    half = story.state.with_schedule("s1", after.schedules["s1"])
+    story.shadow.begin(after)
+    with pytest.raises(TornTransaction):
+        story.shadow.settle(rows_of(half), lambda state: state, NOW)
+
+
+def test_a_schedule_that_no_transaction_has_made_is_wrong_and_not_torn(story: Story) -> None:
+    schedule = replace(story.state.schedules["s1"], last=1_020)
+    other = story.state.with_schedule("s1", schedule)
+    story.shadow.begin(paused(story.state, "s1", NOW))
+    with pytest.raises(WrongSchedule):
+        story.shadow.settle(rows_of(other), lambda state: state, NOW)
+
+
 def test_a_trigger_that_was_emitted_and_is_nowhere_is_lost(story: Story) -> None:
     trigger = ExpectedTrigger(None, "a", NOW, 10, "null")
     story.shadow.begin(story.state.emitted("t6", trigger, NOW))
@@ -212,12 +228,21 @@ def test_exactly_the_settled_rows_are_gone(story: Story) -> None:
     assert story.shadow.name_of("T4") == "t4"
 
 
-def test_the_name_of_a_removed_resume_is_given_again(story: Story) -> None:
-    name = "resume:task #0"
-    trigger = ExpectedTrigger("resume:task", "a", NOW, 5, "null")
-    state = story.state.emitted(name, trigger, NOW).settled(name, "handled", NOW)
+@pytest.mark.parametrize(
+    ("name", "key", "priority", "resolution"),
+    [
+        ("resume:task #0", "resume:task", 5, "handled"),
+        ("s at 60", "scheduled:s:60", 30, "superseded"),
+    ],
+)
+def test_the_name_of_a_removed_trigger_is_given_again(
+    story: Story, name: str, key: str, priority: int, resolution: str
+) -> None:
+    trigger = ExpectedTrigger(key, "a", NOW, priority, "null")
+    state = story.state.emitted(name, trigger, NOW).settled(name, resolution, NOW)
+    state = state.without_keys(key)
     story.take(state)
-    gone = state.without_trigger(name).without_trigger("t4").without_keys("resume:task")
+    gone = state.without_trigger(name).without_trigger("t4")
     collect(story, NOW + DAY_S + 10, rows_of(gone))
     assert name not in story.shadow.ids
     assert story.shadow.name_of(name.upper()) == f"{name}, removed as {name.upper()}"

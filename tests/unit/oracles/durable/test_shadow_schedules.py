@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from oracles.durable.nominal_times import OneTime, Periodic
-from oracles.durable.shadow_schedules import armed, claimed, deleted, name_of
+from oracles.durable.shadow_schedules import (
+    armed,
+    changed,
+    claimed,
+    deleted,
+    name_of,
+    paused,
+    resumed,
+)
 from oracles.durable.shadow_sessions import session_ended
 from oracles.durable.shadow_state import ExpectedSchedule, ExpectedTrigger, State
 
@@ -66,6 +74,38 @@ def test_five_stopped_occurrences_in_a_row_pause_and_a_handled_one_begins_again(
     assert (schedule.is_paused, schedule.upcoming, schedule.ended_at) == (True, None, None)
     assert state.triggers[name_of("s", nominal)].resolution == "superseded"
     assert not state.keys
+
+
+def test_a_paused_schedule_waits_for_nothing_and_goes_on_after_its_last_occurrence() -> None:
+    state = paused(claimed(waiting(), name_of("s", PERIOD), 61.0), "s", 62.0)
+    schedule = state.schedules["s"]
+    assert (schedule.is_paused, schedule.upcoming, schedule.last) == (True, None, PERIOD)
+    assert state.triggers[name_of("s", 120)].resolution == "superseded"
+    assert not state.keys
+    # The clock was set back before the last occurrence.
+    state = resumed(state, "s", 10.0, 10.0)
+    schedule = state.schedules["s"]
+    assert (schedule.is_paused, schedule.upcoming, schedule.last) == (False, 120, PERIOD)
+    assert state.keys["scheduled:s:120"].holder == f"{name_of('s', 120)} again"
+
+
+def test_a_changed_schedule_fires_no_occurrence_again() -> None:
+    old = claimed(waiting(), name_of("s", PERIOD), 61.0)
+    new = ExpectedSchedule(Periodic(0, 20), "b", None, payload='"new"')
+    state = changed(old, "s", new, 10.0, 10.0)
+    schedule = state.schedules["s"]
+    assert (schedule.upcoming, schedule.last, schedule.payload) == (80, PERIOD, '"new"')
+    assert state.triggers[name_of("s", 120)].resolution == "superseded"
+    arrived = state.triggers[name_of("s", 80)]
+    assert (arrived.status, arrived.session, arrived.payload) == ("PENDING", "b", '"new"')
+    assert list(state.keys) == ["scheduled:s:80"]
+
+
+def test_a_schedule_that_is_to_fire_once_does_so_also_if_it_is_resumed_too_late() -> None:
+    schedule = ExpectedSchedule(OneTime(50), "a", 50, is_once=True)
+    state = paused(armed(State(), "s", schedule, 0.0), "s", 40.0)
+    state = resumed(state, "s", 70.0, 70.0)
+    assert state.triggers[state.keys["scheduled-once:s"].holder].status == "PENDING"
 
 
 def test_a_deleted_schedule_leaves_nothing_waiting_where_it_was_routed_to() -> None:
