@@ -27,7 +27,7 @@ from system.errors import StorageError
 _ACTIONS: Final = (MAIL, PAY, PAY, MAIL, PAY)
 _COUNTS: Final = (12, 48, 96)
 _STEPS: Final = (0, 4, 12, 30)
-_ADVANCES: Final = (1, 40, 4_000)
+_ADVANCES: Final = (1, 40, 4_000, 100_000)
 _MOST_HOURS: Final = 24
 
 
