@@ -121,12 +121,14 @@ class RealFileSystem:
 
     def _opened(self, path: str, flags: int) -> tuple[int, int]:
         """Open an existing regular file; return the descriptor and the size in bytes."""
-        calls = self._calls
-        descriptor = calls.open(self._path(path), flags)
-        status = calls.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            calls.close(descriptor)
-            raise OSError(errno.EINVAL, "it is not a regular file", self._path(path))
+        descriptor = self._calls.open(self._path(path), flags)
+        try:
+            status = self._calls.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(errno.EINVAL, "it is not a regular file", self._path(path))
+        except OSError:
+            self._calls.close(descriptor)
+            raise
         return descriptor, status.st_size
 
     def replace(self, source: str, target: str) -> None:

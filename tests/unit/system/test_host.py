@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import re
 import threading
@@ -285,6 +286,24 @@ def test_a_fifo_in_place_of_a_file_is_refused_and_keeps_nobody_waiting(
     for mode in (OpenMode.READ, OpenMode.WRITE, OpenMode.APPEND):
         with pytest.raises(OSError, match=r"it is not a regular file|No such device"):
             host.files.open("f", mode)
+
+
+def test_a_file_whose_size_the_disk_refuses_leaves_no_descriptor_open(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "f").write_bytes(b"")
+    refused: list[int] = []
+
+    def fstat(descriptor: int) -> os.stat_result:
+        refused.append(descriptor)
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="Input/output"):
+        patched.setattr(os, "fstat", fstat)
+        host.files.open("f", OpenMode.READ)
+
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(refused[0])
 
 
 def test_more_calls_than_threads_all_end_and_each_caller_gets_its_own_outcome(host: Host) -> None:
