@@ -23,6 +23,7 @@ from system.commands.status import schedules, status
 from system.commands.triggers import triggers
 from system.demo.operator import run_demo
 from system.errors import RuntimeRefused, StorageError
+from system.foreign import on_one_line
 from system.host import real_host, run
 from system.ports import Host
 from system.storage.framing import Framing
@@ -34,6 +35,10 @@ class Mistake(click.ClickException):
     """A mistake of the user, reported in one sentence."""
 
     exit_code = USAGE
+
+    def format_message(self) -> str:
+        """Return the sentence on one line, whatever names it has."""
+        return on_one_line(self.message)
 
 
 class Commands(click.Group):

@@ -15,6 +15,7 @@ from system.commands.offline import (
 )
 from system.durable.activity import ACTIVITIES, Activity, Decision
 from system.durable.errors import RowDamaged
+from system.foreign import on_one_line
 from system.storage.codec import check_texts
 
 
@@ -74,7 +75,7 @@ def resolve(
                 transaction, key, decisions[0], by, ref
             )
         )
-        echo(f"{key} is {decided.status}")
+        echo(f"{on_one_line(key)} is {decided.status}")
 
 
 def _cells(activity: Activity) -> list[str]:

@@ -46,9 +46,9 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 
 def warn(sentences: Iterable[object]) -> None:
-    """Print sentences to the error stream."""
+    """Print sentences to the error stream, each on one line, whatever names it has."""
     for sentence in sentences:
-        click.echo(str(sentence), err=True)
+        click.echo(on_one_line(str(sentence)), err=True)
 
 
 def leave(code: int, *sentences: object) -> NoReturn:

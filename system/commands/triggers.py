@@ -18,6 +18,7 @@ from system.commands.offline import (
 )
 from system.durable.errors import RowDamaged, UnknownTrigger
 from system.durable.trigger import TRIGGERS, Trigger
+from system.foreign import on_one_line
 from system.storage.codec import check_texts
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def resolve(root: str, trigger_id: str, *, retry: bool, discard: bool) -> None:
         store = opened.stores.triggers
         call = store.retry if retry else store.discard
         opened.state.transact(lambda transaction: call(transaction, trigger_id))
-        echo(f"{trigger_id} {'is PENDING' if retry else 'is DONE'}")
+        echo(f"{on_one_line(trigger_id)} {'is PENDING' if retry else 'is DONE'}")
 
 
 def _list(root: str, condition: str) -> None:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from posixpath import join
 from typing import Final, NamedTuple
 
+from system.foreign import on_one_line
 from system.ports import Clock, FileKind, FileSystem, Ids, OpenMode
 from system.recording.records.errors import ForeignRecordFile, RecordCorruptedError
 from system.recording.stores.pack import NAME, builder_of, pack_name, read_table
@@ -351,5 +352,6 @@ class _Reader:
     def _add_foreign(self, path: str) -> None:
         if not _ASIDE.search(path):
             self.report.foreign.append(
-                f"{path}: it is no part of the log, and was left; move it out of the directory"
+                f"{on_one_line(path)}: it is no part of the log, and was left; move it out of the"
+                " directory"
             )

@@ -100,6 +100,27 @@ def test_a_row_has_one_line_whatever_a_record_has(root: Path, ids: list[str]) ->
     assert "Zo\\xeb\\n\\x1b[31m" in result.stdout
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "records list",
+        "records show a\nb",
+        "triggers show a\nb",
+        "activities resolve a\nb --by C --again",
+    ],
+)
+@pytest.mark.usefixtures("ids")
+def test_a_sentence_has_one_line_whatever_names_it_has(
+    root: Path, tmp_path_factory: pytest.TempPathFactory, command: str
+) -> None:
+    odd = root.rename(tmp_path_factory.mktemp("moved") / "odd\n\x1b[31m")
+    (odd / "wal" / "notes\n\x1b[31m").write_bytes(b"")
+    result = invoke(odd, *command.split(" "))
+    (sentence,) = result.stderr.splitlines()
+    assert "\\n" in sentence
+    assert "\x1b" not in sentence
+
+
 def test_a_difference_has_one_line_whatever_the_keys_are(root: Path, tmp_path: Path) -> None:
     one = finished(envelope={"Zo\u00eb": {"a\nb\x1b[31m": 1}})
     header = replace(one.header, execution_id="exec-" + "2" * 16)
