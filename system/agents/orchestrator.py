@@ -15,6 +15,7 @@ from system.agents.multiplexer import Multiplexer
 from system.agents.tree import Tree
 from system.durable.back_off import MOST_ATTEMPTS
 from system.durable.ended import ENDED
+from system.durable.errors import RowDamaged
 from system.durable.state import StateDatabase
 from system.ports import Host
 from system.recording.wal.recording import WalRecording
@@ -40,8 +41,9 @@ class Orchestrator:
     lifetime can read, because too much of them is missing. ``failures`` are unexpected
     exceptions. ``recording`` is None if executions are not recorded; ``epoch`` is that of this
     boot. ``durable`` is the work in ``state.db``, ``activities`` performs irreversible actions.
-    ``collected`` are the agents whose files were removed in this lifetime. ``on_end`` is called
-    when an agent has ended.
+    ``collected`` are the agents whose files were removed in this lifetime. ``damaged_rows`` are
+    sentences about rows of collected agents that recovery has met. ``on_end`` is called when an
+    agent has ended.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class Orchestrator:
         self.durable: Final = DurableWork(host, sessions, most_attempts)
         self.activities: Final = Activities(host, self.durable)
         self.collected: Final[set[str]] = set()
+        self.damaged_rows: Final[set[str]] = set()
         self.on_end: Callable[[], None] | None = None
         self.epoch = 0
         self.take_turns: TakeTurns | None = None
@@ -99,10 +102,17 @@ class Orchestrator:
         del self.agents[agent.agent_id], self.sessions[agent.session_id]
 
     def is_collected(self, agent_id: str) -> bool:
-        """Whether an agent was collected; during a recovery the database decides."""
+        """Whether an agent was collected; during a recovery the database decides.
+
+        It was, if its row is damaged: only collected agents have one.
+        """
         if agent_id in self.collected or self.state is None or self.take_turns is not None:
             return agent_id in self.collected
-        return self.state.transact(lambda each: ENDED.read(each, agent_id)) is not None
+        try:
+            return self.state.transact(lambda each: ENDED.read(each, agent_id)) is not None
+        except RowDamaged as damaged:
+            self.damaged_rows.add(str(damaged))
+            return True
 
     def log_path(self, session_id: str) -> str:
         """Return the path of a session's log."""

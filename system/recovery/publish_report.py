@@ -17,6 +17,7 @@ async def publish_report(recovery: RootRecovery) -> None:
     report.sessions = len(agents) - 1
     report.living = sum(agent.alive for agent in agents) - 1
     report.undispatched = count_due(recovery)
+    report.damaged_rows += sorted(recovery.orchestrator.damaged_rows)
     # The empty directory of a child that a turn spawned was removed, and created again.
     created = {agent.session_id for agent in agents}
     report.orphans = [orphan for orphan in report.orphans if orphan not in created]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 
 import pytest
@@ -19,8 +20,10 @@ from system.durable.state import STATE
 from system.durable.trigger import TriggerSpec
 from system.errors import NewerFormat, RootInUse, StorageError
 from system.runtime import Options
+from system.sessions.session_problem import Problem
 from tests.unit.system.agents.fake_provider import script
-from tests.unit.system.agents.room import Room, opened
+from tests.unit.system.agents.room import Room, log_of, opened
+from tests.unit.system.collected import HOUR, collected, family
 
 FILES = dict[str, bytes]
 
@@ -176,3 +179,40 @@ def test_a_boot_reports_a_damaged_task() -> None:
     turns = room.named("Ada").turns
     room.say(ada, "hello")
     assert room.named("Ada").turns == turns + 1
+
+
+def test_a_directory_whose_row_in_ended_is_damaged_is_left_and_the_others_are_served() -> None:
+    room, ada, bob = family()
+    session_id = room.session(bob)
+    room.files.fail("unlink", "events.jsonl", errno.EIO)
+    room.settle(HOUR + 1)
+    room.run(room.runtime.close())
+    room.kill()
+    changed(room, "UPDATE ended SET crc='00000000'")
+    log = room.read(log_of(session_id))
+
+    [problem] = room.open().report.problems
+
+    assert (problem.session_id, problem.problem) == (session_id, Problem.FAILED)
+    assert "table=ended" in problem.detail
+    assert room.read(log_of(session_id)) == log
+    turns = room.named("Ada").turns
+    room.say(ada, "hello")
+    assert room.named("Ada").turns == turns + 1
+
+
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_a_child_whose_row_in_ended_is_damaged_is_not_created_again(*, is_empty: bool) -> None:
+    room, ada, _, session_id = collected()
+    room.run(room.runtime.close())
+    room.kill()
+    changed(room, "UPDATE ended SET crc='00000000'")
+    if is_empty:
+        room.host.files.mkdir(f"agents/{session_id}")
+
+    report = room.open().report
+
+    assert all("table=ended" in each for each in report.damaged_rows)
+    assert report.damaged_rows
+    assert (report.orphans, report.problems, report.vanished) == ([], [], [])
+    assert [agent.agent_id for agent in room.runtime.view().agents] == [ada]
