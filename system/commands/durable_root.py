@@ -6,11 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Final
 
 from system.commands.offline import host_of
+from system.durable.applied import APPLIED
+from system.durable.dedup import DEDUP
+from system.durable.ended import CONVERSATIONS, ENDED
+from system.durable.known_ids import KNOWN_IDS
 from system.durable.open_state import open_state, state_in_memory
 from system.durable.state import STATE, StateDatabase, Transaction
 from system.durable.stores import Stores
+from system.durable.task import TASK_EVENTS
 from system.durable.trigger import SessionStatus
 from system.errors import StorageError
 from system.host import database_in_memory
@@ -18,6 +24,9 @@ from system.ports import Host
 from system.root import root_id_of, take_lock
 from system.sessions.session import SessionState
 from system.sessions.session_store import SessionStore
+
+_KEPT: Final = (DEDUP, APPLIED, KNOWN_IDS, ENDED, CONVERSATIONS, TASK_EVENTS)
+"""The tables that no other command reads."""
 
 
 class UnreadSessions:
@@ -87,12 +96,13 @@ def shown_time(seconds: float | None) -> str:
 
 
 def damaged_rows(transaction: Transaction, stores: Stores) -> list[str]:
-    """Return a sentence for each damaged row that is not settled."""
+    """Return a sentence for each damaged row, except those of settled work."""
     found = [
         *stores.triggers.load(transaction),
         *stores.activities.undecided(transaction),
         *stores.schedules.all_living(transaction),
         *stores.tasks.open_tasks(transaction),
         *stores.reports.load(transaction),
+        *(each for table in _KEPT for each in table.damaged(transaction)),
     ]
     return [str(each) for each in found if isinstance(each, Exception)]

@@ -56,6 +56,9 @@ class Table(Generic[R]):
         self._update = f"UPDATE {name} SET {changed}, crc=? WHERE {key}"
         self._delete = f"DELETE FROM {name} WHERE {key}"
         self._read = f"SELECT {columns}, crc FROM {name} WHERE {key}"
+        as_blobs = ", ".join(f"CAST({column} AS BLOB)" for column in names[:key_columns])
+        self._keys = f"SELECT {as_blobs} FROM {name}"
+        self._read_by_blobs = self._read.replace("=?", "=CAST(? AS TEXT)")
         self._read_row = f"SELECT {columns}, crc FROM {name} WHERE rowid=?"
 
     def insert(self, transaction: Transaction, row: R) -> int:
@@ -115,6 +118,18 @@ class Table(Generic[R]):
             except RowDamaged as damaged:
                 yield number, damaged
 
+    def damaged(self, transaction: Transaction) -> Iterator[RowDamaged]:
+        """Yield an error for each damaged row; reads the whole table, also one without numbers."""
+        for key in transaction.execute(self._keys):
+            shown = "/".join(_bytes_of(value).decode(errors="backslashreplace") for value in key)
+            try:
+                found = transaction.execute(self._read_by_blobs, key)
+                self._checked(found[0], shown)
+            except UnicodeDecodeError:
+                yield RowDamaged(STATE, self.name, shown)
+            except RowDamaged as damaged:
+                yield damaged
+
     def _sealed(self, row: R) -> list[Any]:
         """Return a row as SQLite stores it, with its checksum."""
         values: list[Any] = [self.name, *row]
@@ -158,8 +173,12 @@ def readable_texts(
 
 
 def _text_of(value: SQLiteValue) -> str:
+    return _bytes_of(value).decode()
+
+
+def _bytes_of(value: SQLiteValue) -> bytes:
     assert isinstance(value, bytes)
-    return value.decode()
+    return value
 
 
 def _crc(named: list[Any]) -> str:

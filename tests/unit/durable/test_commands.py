@@ -14,6 +14,9 @@ from click.testing import CliRunner, Result
 from system.cli import cli
 from system.commands.offline import reporting
 from system.durable.activity import Intent, Refused, Unknown
+from system.durable.applied import record_applied
+from system.durable.ended import Ended, EndedConversation, insert_ended
+from system.durable.known_ids import keep_ids
 from system.durable.open_state import open_state
 from system.durable.schedule import ScheduleSpec
 from system.durable.seconds import LATEST
@@ -219,6 +222,33 @@ def test_damaged_rows_are_reported(root: RealRoot, command: list[str]) -> None:
     found = root.run(*command)
     assert found.exit_code == 1
     assert "has another crc than its content" in found.stderr
+
+
+@pytest.mark.parametrize("change", ["crc='0'", "{}=CAST(x'ff' AS TEXT)"])
+def test_status_reports_damaged_rows_that_no_list_has(root: RealRoot, change: str) -> None:
+    def work(stores: Stores, transaction: Transaction) -> None:
+        events = [("begin", None)]
+        stores.tasks.checkpoint(transaction, Checkpoint("t", "s", 0, TaskStatus.ACTIVE, [], events))
+        stores.emitter.emit(transaction, TriggerSpec("IMMEDIATE", key="immediate:a"))
+        row = Ended("a", "e", "Ada", None, None, "completed", 1.0, None)
+        insert_ended(transaction, [row], [EndedConversation("scripted", "i", "e")])
+        keep_ids(transaction, "s", ["m"], are_acknowledged=False)
+        record_applied(transaction, "s", 1)
+
+    root.do(work)
+    keys = {
+        "dedup": "key", "applied": "session_id", "known_ids": "id", "ended": "agent_id",
+        "conversations": "identity", "task_events": "task_id",
+    }  # fmt: skip
+    assert root.run("status").exit_code == 0
+    connection = apsw.Connection(str(root.path / STATE))
+    for table, key in keys.items():
+        connection.execute(f"UPDATE {table} SET {change.format(key)}")
+    connection.close()
+    found = root.run("status")
+    assert found.exit_code == 1
+    for table in keys:
+        assert f"table={table} row=" in found.stderr
 
 
 def test_status_reports_damaged_tasks_and_reports(root: RealRoot) -> None:
