@@ -76,12 +76,13 @@ class Insertion(NamedTuple):
     """A workload with further barriers, made from another one, the original.
 
     ``numbers[n]`` is the number in ``workload`` of operation ``n`` of the original. ``syncs`` has
-    for each barrier the number of operations before it in the original, and its inode.
+    for each barrier the numbers of operations and of entries before it in the original, and its
+    inode.
     """
 
     workload: RecordedWorkload
     numbers: list[int]
-    syncs: tuple[tuple[int, int], ...]
+    syncs: tuple[tuple[int, int, int], ...]
 
 
 _Due: TypeAlias = tuple[tuple[int, Event], Event]
@@ -93,7 +94,7 @@ def insert(workload: RecordedWorkload, barrier: MissingBarrier) -> Insertion:
     return _with(
         workload,
         tuple(
-            (_position(workload, last), inode)
+            (_position(workload, last), _entries_before(last), inode)
             for last, due in _due(workload, barrier)
             for inode in due
         ),
@@ -241,23 +242,27 @@ def _position(workload: RecordedWorkload, event: Event) -> int:
     return workload.history.entries[event.entries - 1].after
 
 
-def _with(workload: RecordedWorkload, syncs: tuple[tuple[int, int], ...]) -> Insertion:
+def _entries_before(event: Event) -> int:
+    """Return the number of entries of the history before an event."""
+    return event.entries - (event.operation is None)
+
+
+def _with(workload: RecordedWorkload, syncs: tuple[tuple[int, int, int], ...]) -> Insertion:
     journal = workload.journal
-    at: dict[int, list[int]] = {}
-    for position, inode in syncs:
-        at.setdefault(position, []).append(inode)
-    operations: list[Operation] = [
-        Sync(_INSERTED, inode, data_only=False) for inode in at.get(0, ())
-    ]
+    at: dict[int, list[tuple[int, Operation]]] = {}
+    for position, before, inode in syncs:
+        sync = Sync(_INSERTED, inode, data_only=False)
+        at.setdefault(position, []).append((before, sync))
+    operations: list[Operation] = [sync for _, sync in at.get(0, ())]
     numbers = [0]
-    # An entry that follows an operation follows the barriers behind it as well.
-    after = [len(operations)]
     for number, operation in enumerate(journal, 1):
         operations.append(operation)
         numbers.append(len(operations))
-        operations += [Sync(_INSERTED, inode, data_only=False) for inode in at.get(number, ())]
-        after.append(len(operations))
-    entries = [entry._replace(after=after[entry.after]) for entry in workload.history.entries]
+        operations += [sync for _, sync in at.get(number, ())]
+    entries = []
+    for place, entry in enumerate(workload.history.entries):
+        preceding = sum(before <= place for before, _ in at.get(entry.after, ()))
+        entries.append(entry._replace(after=numbers[entry.after] + preceding))
     changed = replace(
         workload,
         journal=Journal(journal.image, operations),
@@ -332,16 +337,14 @@ class LostPieces:
                 (each, lost_pieces(micros, each.crashes[0])) for each in by_number[number]
             ]
 
-    def _has_returned(self, number: int, failure: Failure) -> bool:
-        """Return whether an entry after operation ``number`` precedes the crash."""
-        last = self._entries[failure.entries - 1].after if failure.entries else -1
-        return last == number
-
     def prevented(self, insertion: Insertion) -> list[Failure]:
         """Return the failures that lose a piece that is durable after the insertion."""
         numbers = insertion.numbers
-        ends = [*[number - 1 for number in numbers[1:]], len(insertion.workload.journal)]
-        wanted = {numbers[number] for number in self._lost} | {ends[n] for n in self._lost}
+        moved = {
+            number: [self._moved(number, failure, insertion) for failure, _ in failures]
+            for number, failures in self._lost.items()
+        }
+        wanted = {each for those in moved.values() for each in those}
         unsynced = {
             number: frozenset(micros)
             for number, micros in unsynced_along(insertion.workload.journal, self._model, wanted)
@@ -349,11 +352,19 @@ class LostPieces:
         return [
             failure
             for number, failures in self._lost.items()
-            for failure, lost in failures
-            if not unsynced[
-                (ends if self._has_returned(number, failure) else numbers)[number]
-            ].issuperset(
+            for (failure, lost), then in zip(failures, moved[number], strict=True)
+            if not unsynced[then].issuperset(
                 piece._replace(operation=numbers[piece.operation]) if piece.operation > 0 else piece
                 for piece in lost
             )
         ]
+
+    def _moved(self, number: int, failure: Failure, insertion: Insertion) -> int:
+        """Return the number of operations before the crash of a failure after operation ``number``.
+
+        Of the barriers behind that operation, it follows those before its last entry.
+        """
+        last = failure.entries - 1
+        if failure.entries and self._entries[last].after == number:
+            return insertion.workload.history.entries[last].after
+        return insertion.numbers[number]

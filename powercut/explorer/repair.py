@@ -244,7 +244,7 @@ class _Search:
         in this journal, the first one is kept.
         """
         this = LostPieces(workload, self._model, [failure])
-        found: dict[tuple[tuple[int, int], ...], tuple[int, MissingBarrier]] = {}
+        found: dict[tuple[tuple[int, int, int], ...], tuple[int, MissingBarrier]] = {}
         for barrier in islice(candidates(workload, self._model, failure), _MOST_CANDIDATES):
             if self._is_over():
                 raise OutOfTime

@@ -11,7 +11,14 @@ from oracles.violation import LostAck
 from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.event import events_of
 from powercut.explorer.explore import judged
-from powercut.explorer.missing_barrier import Gap, MissingBarrier, Synced, candidates, insert
+from powercut.explorer.missing_barrier import (
+    Gap,
+    LostPieces,
+    MissingBarrier,
+    Synced,
+    candidates,
+    insert,
+)
 from powercut.explorer.recorded_workload import record
 from powercut.report.findings import cause_text
 from sim.disk.calls.process import Process
@@ -90,6 +97,28 @@ def test_a_candidate_is_due_before_an_event_of_the_program() -> None:
     again = found.checker.explore(changed, EXT4)
     last = {barrier.before.kind for barrier in candidates(changed, EXT4, again.failures[0])}
     assert last == {"create", "write", "ack"}
+
+
+def test_a_barrier_behind_an_acknowledgement_does_not_prevent_the_loss_of_its_value() -> None:
+    """The power may be cut between the two; a barrier before the acknowledgement prevents it."""
+
+    def write_two_files(process: Process, ack: History) -> None:
+        process.write(process.open("/f", os.O_CREAT | os.O_WRONLY), b"head")
+        ack("f")
+        process.write(process.open("/g", os.O_CREAT | os.O_WRONLY), b"more")
+
+    found = judged(record(write_two_files, EXT4, Image.empty()), check_head, [EXT4])["ext4"]
+    _, write, ack, later, _ = events_of(found.workload)
+    failures = [each for each in found.failures if each.crashes[0].operation == write.number]
+    lost = LostPieces(found.workload, EXT4, failures)
+    before, behind = (
+        insert(found.workload, MissingBarrier(Synced.FILE, write.site, last.site))
+        for last in (ack, later)
+    )
+    assert [each.workload.history.entries[0].after for each in (before, behind)] == [3, 2]
+    assert before.workload.journal[:] == behind.workload.journal[:]
+    assert lost.prevented(before) == failures != []
+    assert lost.prevented(behind) == []
 
 
 @pytest.mark.parametrize(
