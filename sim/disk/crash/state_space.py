@@ -203,12 +203,11 @@ class StateSpace:
         inode = inodes.get(micro.number)
         position += 1
         lost = (position, survived, inodes, key, torn, stale, is_new, None)
-        if position > walk.names and (inode is None or not inode.links):
-            return [lost]
         allowed = not self.ordering.order[index] & ~survived
         kept = survived | allowed << index
         unseen = (position, kept, inodes, key, torn, stale, is_new, None)
-        if position > walk.sizes and is_hidden(micro, inode):
+        is_nameless = position > walk.names and (inode is None or not inode.links)
+        if is_nameless or (position > walk.sizes and is_hidden(micro, inode)):
             return [unseen]
         changes_nothing = repeats(micro, inodes)
         ways: list[_Branch] = [] if changes_nothing and allowed else [lost]

@@ -11,6 +11,7 @@ import pytest
 
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
+from sim.disk.crash.micro_operation import WriteBlock
 from sim.disk.crash.persistence import MODELS
 from sim.disk.crash.state_space import StateSpace
 from sim.disk.crash.survivor_set import SurvivorSet
@@ -113,3 +114,25 @@ def test_the_first_loss_may_be_a_torn_write() -> None:
     assert SurvivorSet().first_loss == 0
     assert SurvivorSet(lost=(1, 3), torn=((2, 5),)).first_loss == 1
     assert SurvivorSet(lost=(3,), torn=((2, 5),)).first_loss == 2
+
+
+@pytest.mark.parametrize("model", ["ext4-ordered", "ext4-writeback", "xfs", "btrfs", "posix"])
+def test_a_file_without_a_name_loses_no_data(model: str) -> None:
+    """Its loss would be named beside the one that does harm, and an fsync would prevent it."""
+    disk = Disk(Image.empty(), MODELS[model])
+    process = Process(disk)
+    process.write(process.open("/gone", os.O_WRONLY | os.O_CREAT), b"gone")
+    gone = process.stat("/gone").st_ino
+    process.unlink("/gone")
+    process.write(process.open("/kept", os.O_WRONLY | os.O_CREAT), b"kept")
+    micros = disk.unsynced().micros
+    data = {index for index, each in enumerate(micros) if each.number == gone}
+    data &= {index for index, each in enumerate(micros) if isinstance(each, WriteBlock)}
+    states = [
+        state
+        for state in StateSpace(disk.unsynced()).all()
+        if gone in state.inodes and not state.inodes[gone].links
+    ]
+    assert data
+    assert states
+    assert not any(data.intersection(state.survivors.lost) for state in states)
