@@ -26,7 +26,11 @@ from system.foreign import on_one_line
 from system.host import real_host, run
 from system.ports import Json, JsonObject
 from system.recording.offline_store import OfflineRecords
-from system.recording.records.errors import RecordCorruptedError, RecordNotFoundError
+from system.recording.records.errors import (
+    RecordCorruptedError,
+    RecordNotFoundError,
+    unreadable_text,
+)
 from system.recording.records.integrity import verify_record_integrity
 from system.recording.records.record import ExecutionRecord
 from system.recording.records.status import status_of
@@ -88,7 +92,7 @@ def _rows(store: OfflineRecords, damaged: list[str], newer: list[str]) -> Iterat
             row["status"] = "newer"
             newer.append(str(error))
         except (StorageError, OSError) as error:
-            damaged.append(str(error))
+            damaged.append(unreadable_text(execution_id, error))
         else:
             response = record.final_response or {}
             row["createdUtcIso"] = record.header.created_utc_iso
@@ -139,7 +143,7 @@ def verify(root: str, execution_ids: tuple[str, ...], as_json: bool) -> None:
             except (StorageError, OSError) as error:
                 if execution_ids and isinstance(error, RecordNotFoundError):
                     raise
-                problems.append(str(error))
+                problems.append(unreadable_text(execution_id, error))
             rows.append(row)
             if not as_json:
                 echo(_line(row))

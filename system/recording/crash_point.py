@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from system.errors import StorageError
 from system.ports import Json, SideEffectClass
+from system.recording.records.errors import unreadable_text
 from system.recording.records.event import EventType, ExecutionEvent
 from system.recording.records.header import Reason
 from system.recording.records.record import ExecutionRecord
@@ -132,7 +133,7 @@ def detect_incomplete(store: RecordReader) -> IncompleteReport:
         try:
             record = store.load(execution_id)
         except (StorageError, OSError) as error:
-            unreadable.append((execution_id, str(error)))
+            unreadable.append((execution_id, unreadable_text(execution_id, error)))
             continue
         decision = record.router_decision
         retried = decision.get("retryOf") if isinstance(decision, dict) else None

@@ -141,3 +141,12 @@ def problem_of(bad: Exception) -> str:
     if isinstance(bad, NotPlainJson):
         return f"{bad.place}: {bad.reason.partition('; ')[0]}"
     return str(bad).partition("; ")[0]
+
+
+def unreadable_text(execution_id: str, error: StorageError | OSError) -> str:
+    """Return a sentence about a record that cannot be read; a call of the disk names no record."""
+    if isinstance(error, StorageError):
+        return str(error)
+    return (
+        f"execution {execution_id}: {error.strerror or error}; repair the disk and repeat the call"
+    )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -76,6 +78,27 @@ def test_a_foreign_file_is_named_and_no_damage(root: Path, command: str) -> None
     assert sorted(result.stderr.splitlines()) == [
         f"snapshots/notes.txt: {MOVE}", f"wal/current: {REPLACED}", f"wal/notes.txt: {MOVE}"
     ]  # fmt: skip
+
+
+@REPORTING
+def test_a_record_that_the_disk_refuses_is_named_and_the_others_are_read(
+    root: Path, ids: list[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    assert invalidate(root, ids[0]).exit_code == 0
+    pread = os.pread
+
+    def refusing(descriptor: int, size_bytes: int, offset: int) -> bytes:
+        if os.readlink(f"/proc/self/fd/{descriptor}").endswith(f"{ids[0]}.json"):
+            raise OSError(errno.EIO, "Input/output error")
+        return pread(descriptor, size_bytes, offset)
+
+    monkeypatch.setattr(os, "pread", refusing)
+    found = invoke(root, *command.split())
+    assert found.exit_code == 1
+    assert found.stderr == (
+        f"execution {ids[0]}: Input/output error; repair the disk and repeat the call\n"
+    )
+    assert command == "incomplete" or ids[1] in found.stdout
 
 
 def test_a_recovery_names_foreign_files_and_has_lost_nothing(bench: Bench) -> None:
