@@ -14,7 +14,7 @@ from system.recording.records.long_text import LongText
 from system.recording.stores.pack_folder import PackFolder
 from system.recording.wal.log import WriteAheadLog
 from tests.unit.recording.executions import RESPONSE, run
-from tests.unit.recording.recording_bench import Bench
+from tests.unit.recording.recording_bench import SEGMENT, Bench
 
 REASON: Final = ("wrong answer", "Anna")
 LONG: Final = {**RESPONSE, "payload": {"response": LongText(("a long", " answer"))}}
@@ -62,6 +62,19 @@ def test_an_execution_of_which_a_snapshot_is_being_written_cannot_be_changed(ben
             bench.store.invalidate(execution_id, *REASON)
         await checkpoint
         bench.store.invalidate(execution_id, *REASON)
+
+    run(work())
+
+
+def test_an_execution_that_begins_during_a_failed_barrier_is_in_the_snapshot(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        bench.here.files.fail("fdatasync", SEGMENT, errno.EIO)
+        checkpoint = await begun(bench)
+        _, execution_id = bench.started(2)
+        await checkpoint
+        await bench.open()
+        assert bench.store.load(execution_id).header.replayable_reason == "recording_failure"
 
     run(work())
 
