@@ -79,6 +79,20 @@ def test_a_checkpoint_replaces_the_snapshots_of_the_one_before(bench: Bench) -> 
     run(work())
 
 
+def test_a_damaged_checkpoint_is_replaced_once(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        await bench.finished()
+        await bench.recording.checkpoint()
+        bench.here.write("checkpoint", b"damaged")
+        bench.here.files.calls.clear()
+        await bench.open()
+        await bench.recording.checkpoint()
+        assert bench.here.files.calls.count("replace checkpoint") == 1
+
+    run(work())
+
+
 def test_an_execution_may_end_during_a_checkpoint(bench: Bench) -> None:
     async def work() -> None:
         await bench.open(segment_bytes=800)
