@@ -18,7 +18,7 @@ from system.recording.records.errors import (
 )
 from system.recording.stores.file_store import FileExecutionStore, is_settled
 from system.recording.stores.record_file import encode_record
-from tests.unit.recording.executions import RESPONSE, CountingClock, finished
+from tests.unit.recording.executions import RESPONSE, CountingClock, finished, run
 from tests.unit.recording.recording_bench import Bench
 
 ID = finished().execution_id
@@ -139,3 +139,17 @@ def test_a_directory_that_is_a_file_is_named(bench: Bench, tmp_path: Path) -> No
         list(store.list_all())
     with pytest.raises(OSError, match=r"exists|directory"):
         store.save(finished())
+
+
+def test_packs_that_the_disk_refused_to_list_are_found_later(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        record = await bench.finished()
+        await bench.recording.checkpoint()
+        store = FileExecutionStore(bench.host)
+        bench.here.files.fail("listdir", "records", errno.EIO)
+        with pytest.raises(OSError, match="Input/output"):
+            store.load(record.execution_id)
+        assert store.load(record.execution_id) == record
+
+    run(work())

@@ -9,6 +9,7 @@ from zlib import crc32
 
 import pytest
 
+from system.recording.stores.file_store import FileExecutionStore
 from system.recording.stores.record_file import encode_record
 from system.recording.wal.format import SegmentHeader
 from system.storage.codec import seal
@@ -72,3 +73,15 @@ def test_a_later_version_of_the_log_is_a_mistake(root: Path) -> None:
     (root / "wal" / "00000009.wal").write_bytes(SegmentHeader(1, 1, 2).encoded())
     result = invoke(root, "records", "list")
     assert ("start the newer version" in result.stderr, result.exit_code) == (True, 2)
+
+
+def test_a_record_that_a_pack_of_a_newer_version_may_have_is_not_lost(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        store = FileExecutionStore(bench.host)
+        assert not store.has("exec-" + "0" * 16)
+        (bench.root / "records").mkdir()
+        put_newer_pack(bench.root)
+        assert FileExecutionStore(bench.host).has("exec-" + "0" * 16)
+
+    run(work())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -287,5 +288,15 @@ def test_a_store_returns_no_record_of_an_execution_that_lacks_an_event(
             WalExecutionStore(recording, bench.host.clock).load(execution_id)
         assert corrupted.value.record is not None
         assert len(corrupted.value.record.events) == 3
+
+    run(work())
+
+
+def test_a_segment_that_its_owner_removes_before_it_is_read_is_read_again(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        execution_id = (await bench.finished()).execution_id
+        bench.here.files.fail("open-read", SEGMENT, errno.ENOENT)
+        assert list(OfflineRecords(bench.host).list_all()) == [execution_id]
 
     run(work())

@@ -78,3 +78,17 @@ def test_a_file_in_the_place_of_a_lost_record_is_put_aside_if_it_is_of_another_e
     assert any(found.startswith(f"{aside}: this record of another exec") for found in findings)
     room.reopen()
     assert room.runtime.report.recording.findings == []
+
+
+def test_the_record_of_a_committed_turn_is_made_again_if_its_pack_is_missing() -> None:
+    room, ada = opened()
+    room.say(ada, "one")
+    before = only(room)
+    room.run(room.runtime.close())
+    room.kill()
+    room.host.files.unlink("records/00000001.pack")
+    room.open()
+    assert only(room).final_response == before.final_response
+    missing, again = room.runtime.report.recording.findings
+    assert missing.startswith("records/00000001.pack: the pack is missing")
+    assert "its record was made again" in again
