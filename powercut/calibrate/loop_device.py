@@ -38,7 +38,8 @@ class LoopDevice:
 def attach(image: str) -> LoopDevice:
     """Attach the file ``image`` to a free loop device, without a page cache of its own.
 
-    Raises ``OSError``: EBUSY if other processes took every device that was free.
+    Raises ``OSError``: EBUSY if other processes took every device that was free, ENOENT if the
+    free one has no node in ``/dev``.
     """
     control = os.open("/dev/loop-control", os.O_RDWR | os.O_CLOEXEC)
     try:
@@ -65,8 +66,14 @@ def _attach(control: int, backing: int) -> LoopDevice:
     flags = _AUTOCLEAR | _DIRECT_IO
     config = _CONFIG.pack(backing, 0, *(0,) * 5, 0, 0, 0, flags, b"", b"", b"", 0, 0)
     for _ in range(_ATTEMPTS):
-        path = f"/dev/loop{fcntl.ioctl(control, _GET_FREE)}"
-        device = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        number = fcntl.ioctl(control, _GET_FREE)
+        path = f"/dev/loop{number}"
+        try:
+            device = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            # A container has the nodes that its host had when it was started.
+            hint = f"there is no {path}, which is free; create it: mknod {path} b 7 {number}"
+            raise OSError(errno.ENOENT, hint) from None
         try:
             fcntl.ioctl(device, _CONFIGURE, config)
         except OSError as error:
