@@ -59,6 +59,20 @@ def test_a_gap_does_not_reach_over_a_barrier_of_the_program() -> None:
     ]
 
 
+def test_a_gap_does_not_reach_over_a_sync_of_everything() -> None:
+    def write_and_sync(process: Process, ack: History) -> None:
+        process.write(process.open("/f", os.O_CREAT | os.O_WRONLY), b"head")
+        process.mkdir("/d")
+        process.sync()
+        ack("f")
+
+    recorded = record(write_and_sync, EXT4, Image.empty())
+    _, write, mkdir, _, ack = events_of(recorded)
+    for last, count in ((mkdir, 1), (ack, 0)):
+        barrier = MissingBarrier(Synced.FILE, write.site, last.site)
+        assert len(insert(recorded, barrier).syncs) == count
+
+
 def write_head_and_record(process: Process, ack: History) -> None:
     """Write two pages of a file, only the second one synchronously."""
     process.write(process.open("/f", os.O_CREAT | os.O_WRONLY), b"head")
