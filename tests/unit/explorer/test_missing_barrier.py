@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
 
+from faults.crash_point import CrashKind, CrashPoint
 from oracles.history import History, Known
 from oracles.violation import LostAck
 from powercut.explorer.diagnosis import diagnose
@@ -18,6 +20,7 @@ from powercut.explorer.missing_barrier import (
     Synced,
     candidates,
     insert,
+    without_inserted,
 )
 from powercut.explorer.recorded_workload import record
 from powercut.report.findings import cause_text
@@ -133,6 +136,17 @@ def test_a_barrier_behind_an_acknowledgement_does_not_prevent_the_loss_of_its_va
     assert before.workload.journal[:] == behind.workload.journal[:]
     assert lost.prevented(before) == failures != []
     assert lost.prevented(behind) == []
+
+
+def test_only_a_single_power_cut_is_one_of_the_workload_without_the_barrier() -> None:
+    """A kill loses no piece, and the recovery before a second crash may be another one."""
+    found = judged(record(write_head_and_record, EXT4, Image.empty()), check_head, [EXT4])["ext4"]
+    cut = next(each for each in found.failures if each.needs_power_cut)
+    (point,) = cut.crashes
+    killed = replace(cut, crashes=(CrashPoint(point.operation, point.phase, CrashKind.KILL),))
+    twice = replace(cut, crashes=(point, point))
+    moved = [without_inserted(each, found, found.workload, EXT4) for each in (cut, killed, twice)]
+    assert moved == [cut, None, None]
 
 
 @pytest.mark.parametrize(
