@@ -98,6 +98,7 @@ def _fail(rows: Callable[[], sqlite3.Cursor]) -> None:
         raise ValueError(f"of the row {x}")
 
 
+@pytest.mark.filterwarnings("ignore:Passing more than 1 positional:DeprecationWarning")
 @pytest.mark.parametrize("mode", ["delete", "wal"])
 def test_an_exception_leaves_a_loop_over_a_cursor(process: Process, mode: str) -> None:
     connection = sqlite3.connect("app.db")
