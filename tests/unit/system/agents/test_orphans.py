@@ -17,10 +17,12 @@ from tests.unit.system.agents.room import (
     ONE,
     TWO,
     Room,
+    completed,
     created,
     enqueued,
     log_of,
     record_of,
+    spawned,
 )
 
 
@@ -78,6 +80,17 @@ def test_an_empty_directory_is_an_orphan_as_well(room: Room) -> None:
     recovered(room)
 
     assert room.runtime.report.orphans == [ONE]
+
+
+def test_the_empty_directory_of_a_child_that_is_created_now_is_no_orphan(room: Room) -> None:
+    turn = completed("t", spawned=[spawned(BOB, TWO, "Bob")])
+    room.put_session(ONE, [*created(ADA, "Ada"), turn])
+    room.host.files.mkdir(f"agents/{TWO}")
+
+    recovered(room)
+
+    assert room.runtime.report.orphans == []
+    assert [agent.agent_id for agent in room.runtime.view().agents] == [ADA, BOB]
 
 
 def test_what_damage_has_left_of_a_session_is_kept(room: Room) -> None:
