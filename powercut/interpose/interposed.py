@@ -29,6 +29,9 @@ _FOLLOW_HOME: Final = (
     "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "TEMP", "TMP",
 )  # fmt: skip
 
+_NO_NAMES: Final = "/proc/tty/ldisc"
+"""An empty directory of Linux in which nothing can be created."""
+
 
 def interposed(
     process: Process, root: str = DEFAULT_ROOT, *, sandbox: bool = True
@@ -124,7 +127,7 @@ def check_root(root: str) -> None:
 
 
 _last: list[Lifetime] = []
-_removed: list[int] = []
+_opened: list[int] = []
 _ended: dict[int, threading.Thread] = {}
 
 
@@ -212,16 +215,21 @@ class _Machine:
 
 
 def _nowhere() -> int:
-    """Return the descriptor of a directory that was removed.
+    """Return the descriptor of the real current directory while a process is interposed.
 
-    It is the real current directory while a process is interposed: a relative path that a C
-    library opens itself fails there with ENOENT, and writes nothing.
+    A relative path that a C library opens itself fails there with ENOENT, and writes nothing. The
+    directory exists, because CPython 3.13.0 raises SystemError for each missing attribute of a
+    module if it was removed. On a system without it, it is one that was removed.
     """
-    if not _removed:
-        path = tempfile.mkdtemp(prefix="powercut-")
-        _removed.append(os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
-        os.rmdir(path)
-    return _removed[0]
+    if not _opened:
+        path, flags = _NO_NAMES, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+        if os.path.isdir(path):
+            _opened.append(os.open(path, flags))
+        else:
+            path = tempfile.mkdtemp(prefix="powercut-")
+            _opened.append(os.open(path, flags))
+            os.rmdir(path)
+    return _opened[0]
 
 
 def _names(process: Process) -> Any:
