@@ -218,8 +218,8 @@ def _nowhere() -> int:
     """Return the descriptor of the real current directory while a process is interposed.
 
     A relative path that a C library opens itself fails there with ENOENT, and writes nothing. The
-    directory exists, because CPython 3.13.0 raises SystemError for each missing attribute of a
-    module if it was removed. On a system without it, it is one that was removed.
+    directory exists: with one that was removed, CPython 3.13.0 to 3.13.2 may raise SystemError if a
+    module lacks an attribute (its issue 130932). Where it is missing, a removed one is used.
     """
     if not _opened:
         path, flags = _NO_NAMES, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC

@@ -42,7 +42,7 @@ def test_a_c_library_can_make_nothing_there(call: str, arguments: tuple[object, 
 
 
 def test_it_exists_while_a_program_without_a_script_runs() -> None:
-    """CPython 3.13.0 looks for it when a module lacks an attribute."""
+    """CPython 3.13 asks for it when a module lacks an attribute (its issue 130932)."""
     with interposed(Process(Disk()), sandbox=False):
         assert os.path.isdir(os.readlink("/proc/self/cwd"))
     finished = run_python("-c", PROGRAM)
