@@ -89,6 +89,14 @@ def test_a_paused_schedule_waits_for_nothing_and_goes_on_after_its_last_occurren
     assert state.keys["scheduled:s:120"].holder == f"{name_of('s', 120)} again"
 
 
+def test_a_resumed_schedule_counts_its_stopped_occurrences_anew() -> None:
+    state = claimed(waiting(), name_of("s", PERIOD), 61.0)
+    state = state.stopped(name_of("s", PERIOD), "DEAD", 62.0)
+    assert state.schedules["s"].dead_in_row == 1
+    state = resumed(paused(state, "s", 63.0), "s", 64.0, 64.0)
+    assert state.schedules["s"].dead_in_row == 0
+
+
 def test_a_changed_schedule_fires_no_occurrence_again() -> None:
     old = claimed(waiting(), name_of("s", PERIOD), 61.0)
     new = ExpectedSchedule(Periodic(0, 20), "b", None, payload='"new"')
