@@ -10,6 +10,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from types import TracebackType
 from typing import Any, Final
 
@@ -127,7 +128,6 @@ def check_root(root: str) -> None:
 
 
 _last: list[Lifetime] = []
-_opened: list[int] = []
 _ended: dict[int, threading.Thread] = {}
 
 
@@ -214,6 +214,7 @@ class _Machine:
         self._lifetime.finalizers |= _finalizers() - self._finalizers
 
 
+@cache
 def _nowhere() -> int:
     """Return the descriptor of the real current directory while a process is interposed.
 
@@ -221,15 +222,13 @@ def _nowhere() -> int:
     directory exists: with one that was removed, CPython 3.13.0 to 3.13.2 may raise SystemError if a
     module lacks an attribute (its issue 130932). Where it is missing, a removed one is used.
     """
-    if not _opened:
-        path, flags = _NO_NAMES, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
-        if os.path.isdir(path):
-            _opened.append(os.open(path, flags))
-        else:
-            path = tempfile.mkdtemp(prefix="powercut-")
-            _opened.append(os.open(path, flags))
-            os.rmdir(path)
-    return _opened[0]
+    flags = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+    if os.path.isdir(_NO_NAMES):
+        return os.open(_NO_NAMES, flags)
+    path = tempfile.mkdtemp(prefix="powercut-")
+    descriptor = os.open(path, flags)
+    os.rmdir(path)
+    return descriptor
 
 
 def _names(process: Process) -> Any:

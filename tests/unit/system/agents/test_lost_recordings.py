@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from system.recording.records.errors import RecordCorruptedError
+from system.recording.records.record import ExecutionRecord
 from system.recording.stores.record_file import encode_record
-from tests.unit.system.agents.room import opened
+from tests.unit.system.agents.room import Room, opened
 from tests.unit.system.agents.test_recorded_turns import ATTEMPT, SEGMENT, only, records, types
 
 
@@ -32,15 +33,21 @@ def test_the_end_of_the_log_is_made_again_from_the_session() -> None:
     assert room.runtime.report.recording.findings == []
 
 
-def test_a_missing_checkpoint_is_reported_if_a_turn_was_recorded() -> None:
+def without(path: str) -> tuple[Room, ExecutionRecord]:
+    """Boot a root that has lost one file; return it, and the record of its turn before that."""
     room, ada = opened()
     assert room.runtime.report.recording.findings == []
     room.say(ada, "one")
     before = only(room)
     room.run(room.runtime.close())
     room.kill()
-    room.host.files.unlink("checkpoint")
+    room.host.files.unlink(path)
     room.open()
+    return room, before
+
+
+def test_a_missing_checkpoint_is_reported_if_a_turn_was_recorded() -> None:
+    room, before = without("checkpoint")
     (finding,) = room.runtime.report.recording.findings
     assert finding.startswith("checkpoint: it is missing, or all segments of the log are")
     assert only(room) == before
@@ -81,13 +88,7 @@ def test_a_file_in_the_place_of_a_lost_record_is_put_aside_if_it_is_of_another_e
 
 
 def test_the_record_of_a_committed_turn_is_made_again_if_its_pack_is_missing() -> None:
-    room, ada = opened()
-    room.say(ada, "one")
-    before = only(room)
-    room.run(room.runtime.close())
-    room.kill()
-    room.host.files.unlink("records/00000001.pack")
-    room.open()
+    room, before = without("records/00000001.pack")
     assert only(room).final_response == before.final_response
     missing, again = room.runtime.report.recording.findings
     assert missing.startswith("records/00000001.pack: the pack is missing")
