@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,20 +15,26 @@ from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
 from sim.errors import UnsupportedOperation
 
+
+def _call(name: str, path: str) -> object:
+    """Call a function of ``os`` that is looked up now: one from before the first block is real."""
+    return getattr(os, name)(path)
+
+
 CALLS: dict[str, Callable[[str], object]] = {
     "exists": os.path.exists,
     "io.open": open,
     "link": lambda path: os.link("f", path),
-    "listdir": os.listdir,
-    "lstat": os.lstat,
+    "listdir": partial(_call, "listdir"),
+    "lstat": partial(_call, "lstat"),
     "name": lambda path: os.stat(f"{path}/name"),
     "open": lambda path: os.open(path, os.O_RDONLY),
-    "readlink": os.readlink,
+    "readlink": partial(_call, "readlink"),
     "realpath": os.path.realpath,
     "rename": lambda path: os.rename(path, "g"),
-    "stat": os.stat,
+    "stat": partial(_call, "stat"),
     "stat of bytes": lambda path: os.stat(os.fsencode(path)),
-    "unlink": os.unlink,
+    "unlink": partial(_call, "unlink"),
 }
 FOLDERS = ("/proc/self/fd", "/proc/thread-self/fd", f"/proc/{os.getpid()}/fd", "/dev/fd")
 
