@@ -15,6 +15,7 @@ from powercut.fuzz.hypothesis_settings import install_profiles, select_profile
 from powercut.fuzz.memory import settle
 from powercut.fuzz.profiles import PROFILE_VARIABLE
 from sim.errors import HarnessError
+from tests.sample import Sample, spread
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -49,6 +50,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("stress") is not None:
             item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def sample(request: pytest.FixtureRequest) -> Sample:
+    """Return the function that picks what the gate runs of many cases."""
+    if request.config.getoption("--run-stress"):
+        return lambda cases, count: tuple(cases)
+    return spread
 
 
 def pytest_collection_finish() -> None:
