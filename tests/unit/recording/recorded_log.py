@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from crash_tests.rig.process_host import host_of
 from crash_tests.targets.recording_reads import check_record_files, read_store
-from crash_tests.targets.recording_values import following, payload
+from crash_tests.targets.recording_values import following
 from oracles.recording.canonical import canonical
 from oracles.recording.shadow_execution import LogRecord, LogRecordKind
 from oracles.recording.shadow_recording import ShadowRecording
@@ -33,7 +33,7 @@ SEGMENT_BYTES: Final = 1_000
 _CLASS: Final = SideEffectClass.REVERSIBLE
 _REASON: Final = "uses a clock"
 _OPEN: Final = 3
-_EVENTS: Final = (4, 7, 10)
+_EVENTS: Final = (6, 12, 18)
 """The numbers of events of the executions, which take turns."""
 
 
@@ -182,7 +182,7 @@ async def _record(host: Host, steps: list[Step], envelopes: dict[str, bytes]) ->
             elif step.kind is LogRecordKind.REASON:
                 recorder.mark_not_replayable(step.name)
             else:
-                given = payload(EventType(step.name), _count(steps, execution_id), "error")
+                given = {"number": _count(steps, execution_id)}
                 recorder.record_event(EventType(step.name), given)
         if steps[-1].kind is not LogRecordKind.FINAL:
             await recorder.barrier()
@@ -194,7 +194,7 @@ def _following(steps: list[Step], execution_id: str, number: int) -> Step:
     events = [step.name for step in of_it if step.kind is LogRecordKind.EVENT]
     if len(events) < _EVENTS[number % len(_EVENTS)]:
         event = following(events)
-        given = canonical(payload(event, len(events) + 1, "error"))
+        given = canonical({"number": len(events) + 1})
         return Step(execution_id, LogRecordKind.EVENT, event.value, given)
     if number % 4 == 0 and of_it[-1].kind is not LogRecordKind.REASON:
         return Step(execution_id, LogRecordKind.REASON, _REASON, b"")

@@ -87,12 +87,14 @@ def flipped(content: bytes, bit: int) -> bytes:
 def test_every_flip_in_an_entry_is_reported_and_concerns_its_execution_only() -> None:
     log = LOG()
     for window in windows(log):
-        whole = set(window.scan(window.content).kept)
         for entry in window.entries:
+            # Any entry behind it shows that it was durable; another segment makes scans slower.
+            scanned = window if entry is window.entries[-1] else window._replace(behind={})
+            whole = set(scanned.scan(window.content).kept)
             verdicts: dict[Verdict, bytes] = {}
             for bit in range(entry.start * 8, entry.end * 8):
                 content = flipped(window.content, bit)
-                verdicts.setdefault(window.scan(content), content)
+                verdicts.setdefault(scanned.scan(content), content)
             number = entry.sequence
             for verdict, content in verdicts.items():
                 assert set(verdict.kept) == whole - {number}

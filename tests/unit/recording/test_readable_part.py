@@ -13,6 +13,7 @@ from system.recording.replays.replay import ReplayEngine
 from system.recording.stores.file_store import FileExecutionStore
 from system.recording.stores.gzip_data import compressed, expand, expanded_before_damage
 from system.recording.stores.readable_part import readable_part
+from tests.sample import Sample
 from tests.unit.recording.command_root import invoke
 from tests.unit.recording.executions import EVENTS, RESPONSE, run
 from tests.unit.recording.recording_bench import Bench
@@ -93,16 +94,19 @@ def test_a_log_record_that_is_no_plain_json_is_not_read(
     assert readable_part(compressed(b"".join([start, *lines[1:]])), record.execution_id) is None
 
 
-def test_every_flip_leaves_a_record_or_none(member: tuple[bytes, ExecutionRecord]) -> None:
+def test_every_flip_leaves_a_record_or_none(
+    member: tuple[bytes, ExecutionRecord], sample: Sample
+) -> None:
+    """In the gate, a sample of the flips."""
     data, record = member
-    for place in range(len(data)):
-        for bit in range(8):
-            flipped = data[:place] + bytes([data[place] ^ 1 << bit]) + data[place + 1 :]
-            part = readable_part(flipped, record.execution_id)
-            if part is not None:
-                assert part.execution_id == record.execution_id
-                part.to_dict()
-                assert not ReplayEngine(part).is_replayable()[0]
+    for flip in sample(range(8 * len(data)), 600):
+        flipped = bytearray(data)
+        flipped[flip // 8] ^= 1 << flip % 8
+        part = readable_part(bytes(flipped), record.execution_id)
+        if part is not None:
+            assert part.execution_id == record.execution_id
+            part.to_dict()
+            assert not ReplayEngine(part).is_replayable()[0]
 
 
 def test_a_forced_replay_of_a_damaged_member_returns_what_can_be_read(
