@@ -12,6 +12,7 @@ from oracles.durable.nominal_times import CronTimes
 from system.durable.errors import BadSchedule
 from system.durable.recurrence import MOST_MISSED, Recurrence, ScheduleKind, recurrence_of
 from system.host import RealZones
+from tests.sample import Sample
 
 BERLIN = ZoneInfo("Europe/Berlin")
 DAY_S = 86_400
@@ -114,9 +115,9 @@ def test_a_range_of_one_value_is_that_value(spec: str, plain: str) -> None:
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York"])
 @pytest.mark.parametrize("spec", ["* * * * *", "30 2 * * *", "0 0 1 1 *", "0 12 29 2 *"])
-def test_no_cron_time_is_after_the_year_9999(spec: str, zone: str) -> None:
+def test_no_cron_time_is_after_the_year_9999(spec: str, zone: str, sample: Sample) -> None:
     times, end = cron(spec, zone), at("9999-12-31T23:59+00:00")
-    for moment in (end, end + 59, end + DAY_S, end + 100 * 366 * DAY_S):
+    for moment in sample((end, end + 59, end + DAY_S, end + 100 * 366 * DAY_S), 2):
         assert times.after(moment) is None
         last = times.last(moment)
         assert end - 5 * 366 * DAY_S < last <= end

@@ -16,6 +16,7 @@ from system.durable.stores import Stores
 from system.durable.trigger import TriggerSpec
 from system.ports import Database, JsonObject
 from system.runtime import Options
+from tests.sample import in_the_gate
 from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import SECOND_NS, Room, opened
 
@@ -73,15 +74,17 @@ def test_a_boot_makes_the_same_calls_with_and_without_ended_agents() -> None:
     assert boot_calls(6) == calls
 
 
-AGENTS, TRIGGERS = 1_000, 100_000
+SIZES = ((100, 5_000), (1_000, 100_000))
+"""Numbers of agents and of triggers; the gate has the smaller ones."""
 
 
-def test_an_idle_day_costs_no_operation_and_has_one_timer() -> None:
+@pytest.mark.parametrize(("agents", "triggers"), in_the_gate(SIZES, lambda size: size == SIZES[0]))
+def test_an_idle_day_costs_no_operation_and_has_one_timer(agents: int, triggers: int) -> None:
     room = Room(COLLECTING)
     room.open()
-    sessions = [room.session(room.create(f"agent {number}")) for number in range(AGENTS)]
+    sessions = [room.session(room.create(f"agent {number}")) for number in range(agents)]
     stores = room.run(room.runtime._durable().opened())
-    emit_in_a_year(room, stores, sessions)
+    emit_in_a_year(room, stores, sessions, triggers)
     done = room.world.disk.operations
     assert room.runtime._orchestrator.durable.due_in_ns() is not None
 
@@ -93,7 +96,7 @@ def test_an_idle_day_costs_no_operation_and_has_one_timer() -> None:
     room.check_no_failures()
 
 
-def emit_in_a_year(room: Room, stores: Stores, sessions: list[str]) -> None:
+def emit_in_a_year(room: Room, stores: Stores, sessions: list[str], triggers: int) -> None:
     """Emit triggers of all sessions for the time after a year, in one transaction."""
     after = room.host.clock.wall_ns() / SECOND_NS + 365 * DAY
     specs = [
@@ -104,8 +107,8 @@ def emit_in_a_year(room: Room, stores: Stores, sessions: list[str]) -> None:
     def emit(transaction: Transaction) -> None:
         # In kibibytes: no page is written before the commit.
         transaction.execute("PRAGMA cache_size=-262144")
-        for number in range(TRIGGERS):
-            stores.emitter.insert(transaction, specs[number % AGENTS])
+        for number in range(triggers):
+            stores.emitter.insert(transaction, specs[number % len(specs)])
 
     room.run(room.runtime._orchestrator.durable.run(emit))
 
@@ -188,7 +191,7 @@ def replace_triggers(room: Room, ada: str) -> None:
     room.run(room.runtime._orchestrator.durable.run(emit))
 
 
-@pytest.mark.parametrize("days", [2, 20])
+@pytest.mark.parametrize("days", in_the_gate([2, 6, 20], lambda days: days < 20))
 def test_the_space_is_bounded_by_the_conversations_of_the_living(days: int) -> None:
     room, ada = opened(replace(COLLECTING, snapshot_lines=32))
     for _ in range(days):
