@@ -160,7 +160,7 @@ def test_a_target_of_the_user_is_fuzzed_beside_packages_of_the_same_names(
     full: CleanEnvironment, consumer: Path
 ) -> None:
     write_files(consumer, "your-own-system.md")
-    ran = full.run("-m", "powercut", "run", "store", "--examples", "100", "-n", "2", cwd=consumer)
+    ran = full.run("-m", "powercut", "run", "store", "--examples", "11", "-n", "2", cwd=consumer)
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "FAILED  LostAck  on posix" in ran.stdout
     file = min((consumer / ".powercut" / "failures").glob("*.json"))
