@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.meta.source_tree import ROOT
+from tests.meta.source_tree import ROOT, statements_of
 
 PATTERNS = {
     "noun clause": re.compile(
@@ -44,13 +44,15 @@ class Passage(NamedTuple):
 def passages(path: Path) -> Iterator[Passage]:
     """Yield the docstrings, attribute docstrings and comments of one file, without code spans."""
     source = path.read_text(encoding="utf-8")
-    for node in ast.walk(ast.parse(source)):
+    for node in statements_of(ast.parse(source)):
         if (
             isinstance(node, ast.Expr)
             and isinstance(node.value, ast.Constant)
             and isinstance(node.value.value, str)
         ):
             yield Passage(node.lineno, _CODE.sub("X", node.value.value))
+    if "#" not in source:
+        return
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield Passage(token.start[0], _CODE.sub("X", token.string.lstrip("# ")))

@@ -11,6 +11,7 @@ import re
 import sys
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -107,6 +108,7 @@ _EXEMPT = (
     ("handles", ("sim/loop/",)),
 )
 
+_NAME = re.compile(r"[^\W\d]\w*")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
@@ -127,16 +129,29 @@ def words_of(name: str) -> list[str]:
     return [word.lower() for part in name.split("_") for word in _WORD.findall(part)]
 
 
+@cache
+def _removed_in(name: str) -> list[str]:
+    return [word for word in words_of(name) if word in REMOVED]
+
+
 def removed_words(path: Path) -> Iterator[Removed]:
     """Yield each name of a file, its own included, that contains a removed word."""
-    shown = path.relative_to(ROOT).as_posix()
+    shown, source = path.relative_to(ROOT).as_posix(), path.read_text("utf-8")
+    # Most files have none even in their prose, and are not tokenized.
+    suspects = [
+        name
+        for name in {path.stem, *_NAME.findall(source)}
+        if any(not _is_standard(shown, name, word) for word in _removed_in(name))
+    ]
+    if not suspects:
+        return
     names = {path.stem: 0}
-    for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline):
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.NAME and not keyword.iskeyword(token.string):
             names.setdefault(token.string, token.start[0])
     for name, line in names.items():
-        for word in words_of(name):
-            if word in REMOVED and not _is_standard(shown, name, word):
+        for word in _removed_in(name):
+            if not _is_standard(shown, name, word):
                 yield Removed(shown, line, name, word)
 
 

@@ -44,6 +44,15 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=name_of(path))
 
 
+def statements_of(block: ast.AST) -> Iterator[ast.stmt]:
+    """The statements of a module or of a statement, at any depth; expressions are not searched."""
+    for node in ast.iter_child_nodes(block):
+        if isinstance(node, ast.stmt):
+            yield node
+        if isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
+            yield from statements_of(node)
+
+
 def run_python(
     *arguments: str,
     cwd: Path = ROOT,

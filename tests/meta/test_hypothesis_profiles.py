@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.meta.source_tree import run_python
 
 REPORT = """
 import json
+import subprocess
 from pathlib import Path
 from hypothesis import settings
 from powercut.fuzz.hypothesis_settings import install_profiles
@@ -97,7 +99,7 @@ def test_hypothesis_keeps_its_own_option_for_the_profile(project: Path) -> None:
 
 
 def test_an_unknown_profile_is_refused_in_one_sentence(project: Path) -> None:
-    finished = run_python("-m", "pytest", cwd=project, environment={"HYPOTHESIS_PROFILE": "weekly"})
+    finished = run_alone(project, HYPOTHESIS_PROFILE="weekly")
     assert finished.returncode == int(pytest.ExitCode.USAGE_ERROR)
     assert finished.stderr.strip() == (
         "ERROR: no settings profile is called 'weekly'; "
@@ -116,6 +118,13 @@ def project(tmp_path: Path) -> Path:
 
 
 def run_pytest(project: Path, *options: str, environment: dict[str, str]) -> str:
-    finished = run_python("-m", "pytest", "-s", *options, cwd=project, environment=environment)
+    finished = run_alone(project, "-s", *options, **environment)
     assert finished.returncode == 0, finished.stdout + finished.stderr
     return finished.stdout
+
+
+def run_alone(project: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest with the plugin of Hypothesis, and no other that happens to be installed."""
+    plugin = ("-p", "_hypothesis_pytestplugin")
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    return run_python("-m", "pytest", *plugin, *options, cwd=project, environment=environment)
