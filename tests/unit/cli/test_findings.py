@@ -29,6 +29,8 @@ from tests.meta.source_tree import run_python
 from tests.unit.cli.command_line import CARELESS, json_of, powercut, write_project
 
 PLAN = Plan((TargetEntry("saved-file", CARELESS),), POSIX, 0, 10, examples=20)
+QUICK = "import sys; sys.modules['hypothesis'] = None; "
+"""Without Hypothesis, failures are reduced quickly."""
 FAILING = ("run", "saved-file", "--examples", "6", "--steps", "10", "-n", "1")
 
 
@@ -140,6 +142,7 @@ def test_reductions_share_the_time_that_is_left(
         return run
 
     monkeypatch.setattr(findings, "reduced", reduced)
+    monkeypatch.setattr(findings, "with_cause", lambda finding, **_: finding)
     failures = len(score.failing)
     monkeypatch.setattr(findings, "time", SimpleNamespace(monotonic=lambda: 100.0))
     findings_of(replace(PLAN, deadline=160.0))[0].reduce([score], hurry=False)
@@ -239,7 +242,7 @@ def test_an_interrupt_while_a_step_enters_the_simulated_world_is_an_interrupt(
 def test_findings_survive_a_signal(target: str, program: str, code: ExitCode, last: str) -> None:
     write_project(Path(), saved_file=f"tests.unit.cli.disturbed:{target}")
     ran = run_python(
-        "-c", f"{program}from powercut.cli.main import main; main()",
+        "-c", f"{QUICK}{program}from powercut.cli.main import main; main()",
         *("run", "saved-file", "--examples", "120", "--steps", "10", "-n", "2"),
         *("--seconds", "60", "--json", "out.json"),
         cwd=Path.cwd(),

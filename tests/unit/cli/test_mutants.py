@@ -69,7 +69,10 @@ def test_planted_bug_is_found_and_leaves_no_file() -> None:
     assert [path.name for path in Path().iterdir()] == ["pyproject.toml"]
 
 
-def test_bugs_are_found_by_campaigns_and_by_tests(tmp_path: Path) -> None:
+def test_bugs_are_found_by_campaigns_and_by_tests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     for name, content in SHOP.items():
         (tmp_path / name).write_text(content, encoding="ascii")
     result = powercut("mutants", "bugs_of_shop:free", "no-fsync", "--seed", "1", "--json", "-")

@@ -20,7 +20,7 @@ print("imported")
 
 class Target(Directories):
     def put(self, arguments):
-        print("stored" * 10_000)
+        print("stored" * 1_000)
         return super().put(arguments)
 """
 
@@ -79,10 +79,10 @@ def test_what_was_printed_before_a_mistake_is_written_too() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "run printing:Target --examples 9 -n 1",
-        "run printing:Target --examples 9 -n 2",
+        "run printing:Target --examples 3 -n 1",
+        "run printing:Target --examples 3 -n 2",
         "explore printing:work --model scc",
-        "mutants printing:mutant --seconds 1",
+        "mutants printing:mutant --seconds 0.2",
     ],
 )
 def test_json_is_the_only_output_whatever_the_program_prints(command: str, tmp_path: Path) -> None:

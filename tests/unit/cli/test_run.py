@@ -101,7 +101,7 @@ def test_json_to_a_file_leaves_the_table_on_stdout() -> None:
 
 def test_equal_campaigns_count_alike_in_any_number_of_processes() -> None:
     def counts(*options: str) -> dict[str, Any]:
-        return json_of(powercut("run", *SMALL, "--json", "-", *options))
+        return json_of(powercut("run", "saved-file", *SMALL, "--json", "-", *options))
 
     alone = counts("-n", "1")
     assert counts("-n", "2") == alone

@@ -347,7 +347,7 @@ def test_target_that_leaves_out_all_faults_gets_only_its_own_and_those_asked_for
 ) -> None:
     with Path(f"{module}.py").open("a", encoding="ascii") as file:
         file.write(WITHOUT_FAULTS)
-    run = ("--examples", "30", "-n", "1")
+    run = ("--examples", "10", "-n", "1")
     result = powercut("run", f"{module}:WithoutFaults", *run)
     assert (result.exit_code, result.stderr) == (ExitCode.CLEAN, ""), result.output
     result = powercut("run", f"{module}:WithoutFaults", *run, "--faults", "write * #1 EIO")

@@ -10,6 +10,7 @@ from hypothesis import settings
 
 from oracles.violation import LostAck, SilentEmpty, TornRecord
 from powercut.fuzz.campaign.workers import work
+from powercut.fuzz.hypothesis_settings import freeze_constants
 from powercut.fuzz.mutant import Mutant, MutantEntry
 from powercut.fuzz.mutant_examples import search_mutant
 from powercut.fuzz.mutant_search import search_swarm
@@ -23,7 +24,7 @@ from tests.unit.fuzz.mutants import NO_BARRIER, PROGRAM
 from tests.unit.fuzz.project import PROJECT
 
 BUDGET = settings(
-    max_examples=30, stateful_step_count=20, derandomize=True, database=None, deadline=None
+    max_examples=15, stateful_step_count=20, derandomize=True, database=None, deadline=None
 )
 FILE_TESTS = "tests/unit/fuzz/test_saved_file.py"
 SHORT_WRITE = f"{FILE_TESTS}::test_a_short_write_is_completed"
@@ -65,6 +66,8 @@ def entry(name: str) -> MutantEntry:
 
 def found_by(entry: MutantEntry) -> str:
     """Return the property by which a mutant is found; a function of its own for workers."""
+    # Here and in a worker, the examples have no literals of the modules that are imported.
+    freeze_constants()
     return search_mutant(entry, time.perf_counter, BUDGET, Path("failures")).broken
 
 
@@ -99,6 +102,12 @@ def test_swarm_ends_with_its_budget() -> None:
     assert 0 < search.examples < 9
 
 
+def load_few_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let pytest in another process load the plugin that our settings need, and no other."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_PLUGINS", "pytest_timeout")
+
+
 def outcome_of(name: str) -> tuple[bool, str]:
     """Run the tests of a mutant of this module; a function of its own for workers."""
     search = run_tests(entry(name), time.perf_counter)
@@ -107,6 +116,7 @@ def outcome_of(name: str) -> tuple[bool, str]:
 
 def test_bug_is_found_by_tests_that_all_fail_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
+    load_few_plugins(monkeypatch)
     (found, broken), *others = sorted(
         work(outcome_of, ["found_by_a_test", "found_by_one_test_of_two"], 1), reverse=True
     )
@@ -116,12 +126,14 @@ def test_bug_is_found_by_tests_that_all_fail_with_it(monkeypatch: pytest.MonkeyP
 
 def test_tests_that_cannot_be_run_are_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
+    load_few_plugins(monkeypatch)
     with pytest.raises(HarnessError, match="its tests cannot be run"):
         list(work(outcome_of, ["without_such_a_test"], 1))
 
 
 def test_failure_of_another_property_does_not_count() -> None:
-    search = search_mutant(entry("wrong_property"), time.perf_counter, BUDGET, Path("failures"))
+    few = settings(BUDGET, max_examples=5)
+    search = search_mutant(entry("wrong_property"), time.perf_counter, few, Path("failures"))
     assert search.broken
     assert not search.found
 
@@ -129,7 +141,7 @@ def test_failure_of_another_property_does_not_count() -> None:
 def test_mutant_without_an_effect_is_not_found() -> None:
     search = search_mutant(entry("harmless"), time.perf_counter, BUDGET, Path("failures"))
     assert (search.found, search.broken, search.steps) == (False, "", 0)
-    assert search.examples >= 30
+    assert search.examples >= BUDGET.max_examples
 
 
 def test_correct_target_passes_after_a_mutant_of_it_was_found() -> None:

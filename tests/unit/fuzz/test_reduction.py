@@ -38,8 +38,8 @@ def failed_runs() -> list[TargetRun]:
 
 @cache
 def long_failed_run() -> TargetRun:
-    """A swarm with few crashes, which fails after many steps."""
-    for seed in count():
+    """A swarm with few crashes, which fails after many steps; earlier seeds give none."""
+    for seed in count(84):
         run = SeededRun(careless, POSIX, seed, 100, swarm=True).run()
         if run.failure is not None and len(run.log.steps) > 40:
             return run
