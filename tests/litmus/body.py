@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Final
 
 from sim.disk.calls.process import Process
@@ -162,6 +163,7 @@ def _shown(content: bytes | None) -> str:
     return "-" if content is None else runs_of(content) or "empty"
 
 
+@cache
 def runs_of(content: bytes) -> str:
     """Return the runs of a content."""
     letters = content.translate(_LETTER_OF_BYTE).decode("ascii")

@@ -1,6 +1,6 @@
 """Lazy exploration against every crash image, for random programs and random checks.
 
-The gate draws 2,080 pairs of one crash and 704 with crashes of the check. ``STRESS`` pairs of
+The gate draws 640 pairs of one crash and 352 with crashes of the check. ``STRESS`` pairs of
 each kind run with ``--run-stress``.
 """
 
@@ -12,8 +12,8 @@ from sim.disk.crash.persistence import MODELS, PersistenceModel
 from sim.disk.crash.undecided.progress import UNLIMITED
 from tests.litmus.lazy_law import nested_crashes, one_crash, pair
 
-GATE = 260
-NESTED_GATE = 80
+GATE = 80
+NESTED_GATE = 40
 STRESS = 12_500
 
 _MODELS = pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
