@@ -20,6 +20,7 @@ from powercut.explorer.verdicts import Exploration
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS
 from sim.disk.crash.undecided.progress import UNLIMITED
+from tests.sample import in_the_gate
 
 LIMITS = Limits(states_per_point=64, samples=8)
 
@@ -130,7 +131,7 @@ def _logged_often(ack: Callable[[object], None], files: int = 8) -> None:
         ack(number)
 
 
-@pytest.mark.parametrize("nested", [0, 1])
+@pytest.mark.parametrize("nested", in_the_gate([0, 1], lambda nested: nested == 0))
 def test_the_checks_of_a_sample_are_bounded_and_spread_over_the_workload(
     calls: list[Known], monkeypatch: pytest.MonkeyPatch, nested: int
 ) -> None:
