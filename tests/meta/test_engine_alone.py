@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -32,14 +33,16 @@ APPLICATION = (
     "tests/unit/recording/",
     "tests/unit/system/",
 )
-FAILURES = ("tests/unit/cli/test_findings.py", "tests/unit/cli/test_replay_failure.py")
-OTHERS = ("tests/unit/cli/test_calibrate.py", *FAILURES)
+REPORTS = tuple(
+    f"tests/unit/cli/test_{name}.py" for name in ("findings", "output", "replay_failure", "run")
+)
+OTHERS = ("tests/unit/cli/test_calibrate.py", *REPORTS)
 OWN_TESTS = {
-    "failures": FAILURES,
+    "reports": REPORTS,
     "cli": ("tests/unit/cli", *[f"--ignore={path}" for path in OTHERS]),
     "fuzz": ("tests/snapshots", "tests/unit/fuzz", "tests/unit/world"),
 }
-"""What runs in the copy, each in a process of its own.
+"""What runs in the copy, each in a process of its own that takes as long as the others.
 
 Each takes half a minute on a fast machine, and minutes on one that is slow or shared.
 """
@@ -60,9 +63,18 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
         name = name_of(path)
         if not name.startswith(APPLICATION):
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, copy / name)
+            shutil.copy2(path, copy / name)
+            copy_bytecode(path, copy / name)
     (copy / "sitecustomize.py").write_text(HIDING, "ascii")
     return copy
+
+
+def copy_bytecode(path: Path, target: Path) -> None:
+    """Copy what was compiled from a module before; it fits, because the copy has the same time."""
+    for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
+        (target.parent / "__pycache__").mkdir(exist_ok=True)
+        with suppress(FileNotFoundError):
+            shutil.copy2(compiled, target.parent / "__pycache__" / compiled.name)
 
 
 def run_in(engine: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -28,7 +28,10 @@ class Directories(DiskTarget):
         self.process = process
 
     def put(self, arguments):
-        self.process.mkdir(f"/{len(self.process.listdir('/'))}")
+        try:
+            self.process.mkdir(f"/{len(self.process.listdir('/'))}")
+        except OSError:
+            return "refused"
         return "stored"
 """
 """The beginning of a module of targets: one makes a directory in each action, and loses nothing."""

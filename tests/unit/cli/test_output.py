@@ -79,8 +79,8 @@ def test_what_was_printed_before_a_mistake_is_written_too() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "run printing:Target --examples 3 -n 1",
-        "run printing:Target --examples 3 -n 2",
+        "run printing:Target --examples 3 --steps 4 -n 1",
+        "run printing:Target --examples 3 --steps 4 -n 2",
         "explore printing:work --model scc",
         "mutants printing:mutant --seconds 0.2",
     ],
