@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.meta.source_tree import ROOT, run_python
+from tests.sample import in_the_gate
 from tests.unit.fuse.recorded import needs_mounts
 
 pytestmark = needs_mounts
@@ -78,7 +79,7 @@ def trying(folder: Path, cores: int, check: str, *options: str) -> subprocess.Po
 
 
 @CORES
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", in_the_gate(SIGNALS, lambda number: number == signal.SIGTERM))
 def test_an_interrupt_reports_what_the_checks_have_found(
     tmp_path: Path, cores: int, number: int
 ) -> None:
@@ -129,7 +130,9 @@ def test_a_daemon_ends_with_its_program(tmp_path: Path) -> None:
     assert has_ended(int(pid.read_text()))
 
 
-@pytest.mark.parametrize("nested", [(), ("--nested",)], ids=["", "nested"])
+@pytest.mark.parametrize(
+    "nested", [(), pytest.param(("--nested",), marks=pytest.mark.stress)], ids=["", "nested"]
+)
 def test_a_daemon_ends_with_its_check(tmp_path: Path, nested: tuple[str, ...]) -> None:
     # The next check would meet the daemon of the one before.
     pid = tmp_path / "pid"
@@ -177,7 +180,7 @@ def fill(process: subprocess.Popen[str]) -> None:
     os.close(pipe)
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", in_the_gate(SIGNALS, lambda number: number == signal.SIGHUP))
 def test_an_interrupt_ends_a_program_that_has_a_file_open(tmp_path: Path, number: int) -> None:
     # The kernel asks the mount for a flush when the program ends, and waits for the answer.
     program = (
