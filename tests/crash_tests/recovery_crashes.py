@@ -41,8 +41,6 @@ from tests.crash_tests.damaged_root import DAMAGED, EXECUTION, SESSION, damaged_
 
 PASS_NAMES: Final = tuple(recover.__name__ for recover in PASSES)
 MOST_STATES: Final = 12
-NESTED_EVERY: Final = 48
-"""Operations per recovery that is crashed again, at every operation of its own."""
 
 RECORDING: Final = ("wal/", "records/", "snapshots/", "checkpoint")
 
@@ -126,10 +124,13 @@ def _without_time(line: Any) -> Any:
 class Crashes:
     """The crashes of one recovery.
 
-    ``violations`` holds the first failure of each pass, ``checked`` the number of crash images.
+    Of ``nested_every`` operations one has a recovery that is crashed again, at every operation of
+    its own. ``violations`` holds the first failure of each pass, ``checked`` the number of crash
+    images.
     """
 
     framing: Framing
+    nested_every: int
     coverage: Coverage = field(default_factory=Coverage)
     checked: Counter[str] = field(default_factory=Counter)
     nested: Counter[str] = field(default_factory=Counter)
@@ -156,7 +157,7 @@ class Crashes:
                     for image in images:
                         self.checked[name] += self._check(name, image)
                     self.coverage.hit(name, site, phase, kind)
-            if number % NESTED_EVERY == 0:
+            if number % self.nested_every == 0:
                 again += [(name, after[0]), (name, after[-1])]
         for name, image in again:
             self._crash_again(name, image)

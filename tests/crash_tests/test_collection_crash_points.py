@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+import pytest
+
 from crash_tests.crash_everywhere import CrashEverywhere, watching
 from crash_tests.targets.runtime_segments import runtime_collected, runtime_segments
 from powercut.fuzz.action import Action
@@ -53,11 +55,19 @@ def must_try(crashes: CrashEverywhere, steps: Mapping[str, tuple[str, str]]) -> 
     assert [str(gap) for gap in crashes.coverage.gaps()] == []
 
 
-def test_every_step_of_a_collection_and_of_the_boot_after_it_is_crashed() -> None:
-    make = runtime_collected
-    crashes = CrashEverywhere(make, watching(make), COLLECTING, Coverage())
+def collecting() -> CrashEverywhere:
+    return CrashEverywhere(runtime_collected, watching(runtime_collected), COLLECTING, Coverage())
+
+
+def test_every_step_of_a_collection_is_crashed() -> None:
+    crashes = collecting()
     crashes.run(("advance",))
     must_try(crashes, COLLECTION_STEPS)
+
+
+@pytest.mark.stress
+def test_every_step_of_a_boot_after_a_collection_is_crashed() -> None:
+    crashes = collecting()
     crashes.run_boots(("advance",))
     must_try(crashes, {"remove a file at a boot": ("Unlink", "sweep_sessions")})
 

@@ -6,6 +6,8 @@ for durable loses everything acknowledged in them at the next power cut.
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from crash_tests.rig.host import simulated_host
@@ -19,11 +21,10 @@ from sim.disk.crash.persistence import MODELS, PersistenceModel
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.world import World
 from tests.registry import REGISTRY
+from tests.sample import Sample, in_the_gate
 
 ACKNOWLEDGED = ("ack", "emitted")
 BOOTS_LIKE_DURABLE = "activities"
-IN_THE_GATE = ("ext4", "btrfs", "posix")
-"""The default of most Linux systems, one that keeps no order of metadata, and the weakest."""
 CRASHED = [
     target.tag
     for target in REGISTRY.all_targets()
@@ -59,23 +60,18 @@ def _act_and_lose_unsynced(target: AnyTarget, crash_runner: CrashRunner) -> None
     crash_runner.boot()
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        pytest.param(model, marks=[] if name in IN_THE_GATE else [pytest.mark.stress], id=name)
-        for name, model in MODELS.items()
-    ],
-)
+@pytest.mark.parametrize("model", in_the_gate(MODELS, lambda model: model == "posix"))
 @pytest.mark.parametrize("tag", CRASHED)
 def test_acknowledged_action_after_a_crashed_first_boot_survives(
-    tag: str, model: PersistenceModel
+    tag: str, model: str, sample: Sample
 ) -> None:
     make_target = REGISTRY.target(tag).make_target
-    _, whole = _booted(make_target, model)
-    for operation in range(1, whole.world.disk.operations + 1):
+    boot = partial(_booted, make_target, MODELS[model])
+    _, whole = boot()
+    for operation in sample(range(1, whole.world.disk.operations + 1), 12):
         for kind in (CrashKind.KILL, CrashKind.POWER_CUT):
             crash = PlannedCrash(operation, Phase.AFTER, kind)
-            _act_and_lose_unsynced(*_booted(make_target, model, crash))
+            _act_and_lose_unsynced(*boot(crash))
         torn = PlannedCrash(operation, Phase.DURING, CrashKind.POWER_CUT)
         survivors = SeededChoices(operation)
-        _act_and_lose_unsynced(*_booted(make_target, model, torn, survivors))
+        _act_and_lose_unsynced(*boot(torn, survivors))

@@ -30,7 +30,7 @@ from tests.crash_tests.recording_recovery import Recovered, recover
 
 ENTRY_BYTES = 400
 PIECES = ("a long answer " * 25,) * 2
-SAMPLED = Limits(states_per_point=24, samples=4, engine=Engine.BRUTE)
+SAMPLED = Limits(states_per_point=4, samples=2, engine=Engine.BRUTE)
 MANY = Limits(states_per_point=256, samples=32, engine=Engine.BRUTE)
 LAZY = Limits(engine=Engine.LAZY)
 WEAK_MODELS = ("ext4-writeback", "posix")

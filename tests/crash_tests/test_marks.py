@@ -15,6 +15,7 @@ from oracles.runtime.marks import (
 from powercut.fuzz.campaign.campaign import Plan
 from sim.disk.crash.persistence import POSIX, SCC, PersistenceModel
 from tests.registry import REGISTRY
+from tests.sample import in_the_gate
 
 SEED = 6
 SHORTER = {"durable": 13, "recording": 2}
@@ -35,6 +36,9 @@ MOST_RUNS = {
     "runtime-durable": 150,
 }
 """Each campaign ends as soon as every mark is reached."""
+
+IN_THE_GATE = {"atomic-file", "event-log-framed", "session-store", "recording"}
+"""The others take up to ten seconds each."""
 
 ELSEWHERE = {
     "runtime-pending": RARE_MARKS,
@@ -70,7 +74,7 @@ def test_every_target_with_marks_has_a_campaign_and_expects_torn_writes() -> Non
     assert all(TORN in target.marks for target in targets)
 
 
-@pytest.mark.parametrize("tag", MOST_RUNS)
+@pytest.mark.parametrize("tag", in_the_gate(MOST_RUNS, IN_THE_GATE.__contains__))
 def test_campaign_of_fixed_size_reaches_every_mark(tag: str) -> None:
     assert never_reached(tag) == []
 

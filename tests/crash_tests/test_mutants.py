@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -22,6 +21,7 @@ from powercut.fuzz.mutant_examples import search_mutant
 from powercut.fuzz.source_patch import patched
 from powercut.fuzz.story import story
 from tests.registry import REGISTRY
+from tests.sample import in_the_gate
 
 MOST_STEPS = 8
 MOST_STEPS_OF_RECORDING = 6
@@ -40,20 +40,16 @@ CHEAP_BUGS_OF_RECORDING = {"I7", "I8", "I8-replayable", "I14"}
 """Found and reduced in a second at most, so the gate searches them."""
 
 LONG = {"runtime", "durable"}
-IN_THE_GATE = {"R4", "R12", "R15"}
-"""Bugs of the whole runtime that the gate searches: deliveries, outboxes, conversations."""
 
 
-def _searched(tag: str) -> Any:
-    is_long = str(REGISTRY.mutant(tag).mutant.target) in LONG and tag not in IN_THE_GATE
-    is_long |= tag in BUGS_OF_RECORDING and tag not in CHEAP_BUGS_OF_RECORDING
-    return pytest.param(tag, marks=[pytest.mark.stress] if is_long else [])
+def is_cheap(tag: str) -> bool:
+    """Return whether the gate searches this bug; of the others it replays reproducers."""
+    if tag in BUGS_OF_RECORDING:
+        return tag in CHEAP_BUGS_OF_RECORDING
+    return str(REGISTRY.mutant(tag).mutant.target) not in LONG
 
 
-SEARCHED = [_searched(tag) for tag in (*KNOWN_BUGS, *BUGS_OF_RECORDING)]
-
-
-@pytest.mark.parametrize("tag", SEARCHED)
+@pytest.mark.parametrize("tag", in_the_gate((*KNOWN_BUGS, *BUGS_OF_RECORDING), is_cheap))
 def test_gate_finds_the_planted_bug_and_reduces_it(tag: str, tmp_path: Path) -> None:
     mutant = REGISTRY.mutant(tag)
     search = search_mutant(mutant, time.process_time, GATE, tmp_path, REDUCTION_SECONDS)

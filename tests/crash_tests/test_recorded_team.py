@@ -37,7 +37,7 @@ from tests.unit.system.agents.fake_provider import FakeProvider
 LAZY = Limits(engine=Engine.LAZY)
 NESTED = Limits(nested=1, engine=Engine.LAZY)
 MANY = Limits(states_per_point=128, samples=16, engine=Engine.BRUTE)
-SAMPLED = Limits(states_per_point=8, samples=2, engine=Engine.BRUTE)
+SAMPLED = Limits(states_per_point=2, samples=1, engine=Engine.BRUTE)
 NESTED_MODELS = ("scc", "ext4-journal", "ext4-ordered")
 """The models under which a crash of the second recovery takes less than a minute."""
 WAL = "/wal/00000002.wal"
@@ -142,7 +142,7 @@ def test_every_crash_of_a_recovery_leads_to_the_records_of_all_committed_turns(l
     require_safe(explored(root_of(lost=lost), "ext4-ordered", LAZY))
 
 
-@roots
+@pytest.mark.parametrize("lost", [False, pytest.param(True, marks=pytest.mark.stress)])
 def test_crashes_under_the_weakest_model_do_so_too(lost: bool) -> None:
     found = explored(root_of(lost=lost), "posix", SAMPLED)
     assert found.safe, found.failures[0].violation

@@ -20,7 +20,7 @@ from tests.crash_tests.recording_recovery import Bad, explored, with_file
 LAZY = Limits(nested=0, engine=Engine.LAZY)
 NESTED = Limits(nested=1, engine=Engine.LAZY)
 MANY = Limits(states_per_point=1_024, samples=128, engine=Engine.BRUTE)
-SAMPLED = Limits(states_per_point=64, samples=8, engine=Engine.BRUTE)
+SAMPLED = Limits(states_per_point=8, samples=2, engine=Engine.BRUTE)
 
 every_model = pytest.mark.parametrize("model", MODELS)
 
@@ -81,8 +81,11 @@ def test_the_root_has_everything_that_a_recovery_can_meet() -> None:
     assert not root.shadow().settled
 
 
-def test_every_crash_of_a_recovery_and_of_the_next_one_leads_to_the_same_records() -> None:
-    require_safe(explored(recorded_root().durable(), "posix", NESTED))
+@pytest.mark.parametrize(
+    "limits", [LAZY, pytest.param(NESTED, marks=pytest.mark.stress)], ids=["once", "nested"]
+)
+def test_every_crash_of_a_recovery_leads_to_the_same_records(limits: Limits) -> None:
+    require_safe(explored(recorded_root().durable(), "posix", limits))
 
 
 def test_a_recovery_of_entries_without_a_barrier_keeps_what_it_has_read() -> None:

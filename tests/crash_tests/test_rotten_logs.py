@@ -31,6 +31,7 @@ from sim.loop.clock import SimulatedClock
 from sim.loop.event_loop import SimulatedLoop
 from system.recovery.recovery_report import RecoveryReport
 from system.runtime import Options, Runtime
+from tests.sample import Sample
 
 STRIDE: Final = 13
 """Bytes from one flipped bit to the next: each member of a line is hit."""
@@ -126,9 +127,9 @@ def broken_laws(rot: Rot) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", sorted({rot.path for rot in rots()}))
-def test_one_flipped_bit_is_reported_and_costs_one_line(path: str) -> None:
-    found = [(rot, law) for rot in rots() if rot.path == path for law in broken_laws(rot)]
-    assert found == []
+def test_one_flipped_bit_is_reported_and_costs_one_line(path: str, sample: Sample) -> None:
+    tried = sample([rot for rot in rots() if rot.path == path], 40)
+    assert [(rot, law) for rot in tried for law in broken_laws(rot)] == []
 
 
 def test_a_checksum_that_is_not_compared_is_noticed() -> None:

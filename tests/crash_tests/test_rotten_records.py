@@ -16,7 +16,7 @@ NOT_WRITTEN = SourcePatch(
     "await recovery.host.workers.run(lambda: recovery.store.replace(record))",
     "",
 )
-SEEDS = range(12)
+SEEDS = range(6)
 
 
 def run(make_target: MakeTarget, seed: int, faults: str) -> str:

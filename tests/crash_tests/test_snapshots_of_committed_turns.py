@@ -21,6 +21,7 @@ from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
 from tests.crash_tests.recorded_team import SENT, RecordedTeam, Team, killed_at_commit
 from tests.crash_tests.test_recorded_team import Recovered, check_team, recover
+from tests.sample import Sample
 from tests.unit.system.agents.fake_provider import FakeProvider
 
 SNAPSHOT: Final = "snapshots/00000002.pack"
@@ -139,8 +140,8 @@ def test_the_snapshot_has_both_executions() -> None:
 
 
 @ends
-def test_a_flip_leaves_the_turn_with_a_right_record(end: str) -> None:
-    for damaged in flipped(content_of(held_team(end))):
+def test_a_flip_leaves_the_turn_with_a_right_record(end: str, sample: Sample) -> None:
+    for damaged in sample(flipped(content_of(held_team(end))), 12):
         check(damaged, end)
 
 

@@ -1,6 +1,11 @@
-"""Every part of the system under crashes and faults, as hard as the profile says."""
+"""Every part of the system under crashes and faults, as hard as the profile says.
+
+The gate runs the whole runtime in each framing once, under different models.
+"""
 
 from __future__ import annotations
+
+import pytest
 
 from tests.crash_tests.rules import (
     AtomicFileRules,
@@ -74,7 +79,7 @@ TestLifecycle = LifecycleLeaf.TestCase
 TestRecording = RecordingLeaf.TestCase
 TestDurable = DurableLeaf.TestCase
 TestRuntime = RuntimeLeaf.TestCase
-TestRuntimeOnExt4 = RuntimeOnExt4Leaf.TestCase
-TestRuntimeOnXfs = RuntimeOnXfsLeaf.TestCase
-TestPendingRuntime = PendingRuntimeLeaf.TestCase
+TestRuntimeOnExt4 = pytest.mark.stress(RuntimeOnExt4Leaf.TestCase)
+TestRuntimeOnXfs = pytest.mark.stress(RuntimeOnXfsLeaf.TestCase)
+TestPendingRuntime = pytest.mark.stress(PendingRuntimeLeaf.TestCase)
 TestPendingRuntimeOnBtrfs = PendingRuntimeOnBtrfsLeaf.TestCase

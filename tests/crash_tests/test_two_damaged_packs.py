@@ -16,6 +16,7 @@ from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
 from tests.crash_tests.recording_recovery import recover, with_file
 from tests.crash_tests.test_damaged_snapshots import SNAPSHOT, content_of, durable_root, flipped
+from tests.sample import Sample
 
 PACK = "records/00000001.pack"
 STRIDE = 67
@@ -63,18 +64,24 @@ def test_each_pack_has_executions_that_the_log_does_not_have() -> None:
     assert len(members_of(content_of(SNAPSHOT))) > 1
 
 
-def test_damage_to_a_snapshot_and_the_loss_of_a_pack_cost_the_hit_executions_only() -> None:
-    for damaged in damaged_copies(content_of(SNAPSHOT)):
+def test_damage_to_a_snapshot_and_the_loss_of_a_pack_cost_the_hit_executions_only(
+    sample: Sample,
+) -> None:
+    for damaged in sample(damaged_copies(content_of(SNAPSHOT)), 30):
         check(damaged, b"")
 
 
-def test_damage_to_a_pack_and_the_loss_of_a_snapshot_cost_the_hit_executions_only() -> None:
-    for damaged_pack in damaged_copies(content_of(PACK)):
+def test_damage_to_a_pack_and_the_loss_of_a_snapshot_cost_the_hit_executions_only(
+    sample: Sample,
+) -> None:
+    for damaged_pack in sample(damaged_copies(content_of(PACK)), 30):
         check(b"", damaged_pack)
 
 
-def test_damage_to_a_pack_and_a_missing_snapshot_cost_the_hit_executions_only() -> None:
-    for damaged_pack in damaged_copies(content_of(PACK)):
+def test_damage_to_a_pack_and_a_missing_snapshot_cost_the_hit_executions_only(
+    sample: Sample,
+) -> None:
+    for damaged_pack in sample(damaged_copies(content_of(PACK)), 30):
         check(None, damaged_pack)
 
 
