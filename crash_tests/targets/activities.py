@@ -41,6 +41,8 @@ class ActivitiesTarget(DurableStore):
 
     tag = "activities"
     actions_per_crash = 1
+    # Its first turn in a campaign reaches the marks, as slow as the machine may be.
+    turn_steps = 600
     expected_marks: Sequence[str] = (
         *(mark for mark in COMMON_MARKS if mark != STALE_TEMPORARY_SWEPT),
         UNCERTAIN, CRASHED_EFFECT, REPEATED_KEY, DECIDED,
