@@ -53,7 +53,7 @@ run: $(INSTALLED) ## crash the whole runtime for about a minute; closes with a t
 test: $(INSTALLED) ## all tests
 	$(BIN)/python -m pytest $(TESTS) $(ARGS)
 
-gate: lint others ## the checks of a pull request; every test runs once; make -j2 lints meanwhile
+gate: lint others ## the checks of a pull request, with a sample of the long tests; make -j2 lints meanwhile
 
 others: cover
 	$(BIN)/python -m pytest $(TESTS) $(FORKING) $(ARGS)

@@ -13,7 +13,6 @@ from tests.meta.source_tree import run_python
 
 REPORT = """
 import json
-import subprocess
 from pathlib import Path
 from hypothesis import settings
 from powercut.fuzz.hypothesis_settings import install_profiles

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -150,7 +149,6 @@ def test_interrupted_recording_removes_everything_and_keeps_its_rows(tmp_path: P
     )
     while not (path.exists() and path.read_text().count("\n") >= 2):
         assert process.poll() is None
-        time.sleep(0.01)
     # Ctrl-C goes to all processes of the terminal.
     os.killpg(process.pid, signal.SIGINT)
     output, _ = process.communicate()

@@ -13,6 +13,7 @@ from tests.sample import in_the_gate
 from tests.unit.cli.command_line import json_of, powercut
 
 LONG = ("event-log-framed", "event-log-pending", "recording")
+"""Workloads that take five seconds or more."""
 QUICK = ("--states", "64", "--engine", "brute")
 
 

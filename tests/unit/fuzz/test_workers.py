@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from errno import EBADF
 from multiprocessing import active_children
+from multiprocessing.connection import wait
 
 import pytest
 
@@ -41,14 +42,18 @@ def test_an_exception_of_a_job_is_raised_here(processes: int) -> None:
         list(work(int, ["1", "one", "2"], processes))
 
 
+def assert_all_end() -> None:
+    """Wait for the end of all processes; the pool's own thread waits for them too."""
+    deadline = time.monotonic() + 30
+    while (children := active_children()) and time.monotonic() < deadline:
+        wait([child.sentinel for child in children], timeout=30)
+    assert active_children() == []
+
+
 def test_processes_end_at_once_when_a_job_has_raised() -> None:
     with pytest.raises(ValueError, match="must be non-negative"):
         list(work(time.sleep, [600, -1], 2))
-    # The pool's own thread waits for them too.
-    deadline = time.monotonic() + 30
-    while active_children() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert active_children() == []
+    assert_all_end()
 
 
 def test_exception_has_the_description_of_what_each_process_executes() -> None:
@@ -63,10 +68,7 @@ def test_process_that_executes_no_python_is_killed() -> None:
     endless = "import itertools; sum(itertools.repeat(0))"
     with pytest.raises(ValueError, match="the end"):
         list(work(exec, [endless, "raise ValueError('the end')"], 2))
-    deadline = time.monotonic() + 30
-    while active_children() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert active_children() == []
+    assert_all_end()
 
 
 def test_process_that_ends_before_its_job_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,7 +88,7 @@ def test_every_flip_in_an_entry_is_reported_and_concerns_its_execution_only() ->
     log = LOG()
     for window in windows(log):
         for entry in window.entries:
-            # Any entry behind it shows that it was durable; another segment makes scans slower.
+            # A later entry of the segment shows that it was durable; the next one is not needed.
             scanned = window if entry is window.entries[-1] else window._replace(behind={})
             whole = set(scanned.scan(window.content).kept)
             verdicts: dict[Verdict, bytes] = {}

@@ -75,7 +75,7 @@ def test_a_boot_makes_the_same_calls_with_and_without_ended_agents() -> None:
 
 
 SIZES = ((100, 5_000), (1_000, 100_000))
-"""Numbers of agents and of triggers; the gate has the smaller ones."""
+"""Numbers of agents and of triggers; the gate runs the smaller ones."""
 
 
 @pytest.mark.parametrize(("agents", "triggers"), in_the_gate(SIZES, lambda size: size == SIZES[0]))
