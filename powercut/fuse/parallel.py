@@ -49,9 +49,15 @@ def in_processes(
     the iteration ends, also if ``tick`` raises an exception or the generator is closed. An
     exception of a worker becomes a ``HarnessError``, and so does its death.
     """
-    workers = [_start(work, number) for number in range(count)]
-    waiting = {worker.results for worker in workers}
+    workers: list[_Worker] = []
+    # An interrupt while they begin comes when all of them are known, and will be ended.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)
     try:
+        try:
+            workers.extend(_start(work, number, before) for number in range(count))
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        waiting = {worker.results for worker in workers}
         while waiting:
             for ready in wait(waiting, _TICK_S):
                 assert isinstance(ready, Connection)
@@ -75,17 +81,13 @@ def in_processes(
             worker.results.close()
 
 
-def _start(work: Callable[[int], Iterable[Result]], number: int) -> _Worker:
+def _start(work: Callable[[int], Iterable[Result]], number: int, mask: Iterable[int]) -> _Worker:
+    """Start a worker; interrupts are blocked, so that no handler of this process runs in it."""
     ours, theirs = Pipe(duplex=False)
-    # The handlers of this process must not run in the worker.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)
-    try:
-        process = os.fork()
-        if not process:
-            ours.close()
-            _work(work, number, theirs, before)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    process = os.fork()
+    if not process:
+        ours.close()
+        _work(work, number, theirs, mask)
     theirs.close()
     return _Worker(process, ours)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -51,3 +52,30 @@ def test_a_mistake_is_its_own_sentence() -> None:
 
     with pytest.raises(HarnessError, match=r"^a mistake$"):
         list(in_processes(1, mistaken, nothing))
+
+
+def test_an_interrupt_while_processes_begin_ends_all_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, fork = list[int](), os.fork
+
+    def interrupted() -> int:
+        process = fork()
+        if process:
+            begun.append(process)
+            if len(begun) == 2:
+                # To this thread: `powercut try` has no other one.
+                signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        return process
+
+    def endless(_: int) -> Iterator[int]:
+        while True:
+            signal.pause()
+            yield 0
+
+    monkeypatch.setattr(os, "fork", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(in_processes(3, endless, nothing))
+    for process in begun:
+        with pytest.raises(ChildProcessError):
+            os.waitpid(process, os.WNOHANG)
