@@ -124,6 +124,8 @@ def _has_failed(done: Future[R]) -> bool:
 def _start_worker(describe: Callable[[FrameType | None], str], texts: Connection) -> None:
     def end(_number: int, frame: FrameType | None) -> None:
         with SANDBOX.suspended():
+            # A pool that finds an ended process terminates the others too.
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
             try:
                 if text := describe(frame):
                     texts.send(text)

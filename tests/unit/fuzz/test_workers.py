@@ -10,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from errno import EBADF
 from multiprocessing import active_children
 from multiprocessing.connection import wait
+from types import FrameType
 
 import pytest
 
@@ -62,6 +63,18 @@ def test_exception_has_the_description_of_what_each_process_executes() -> None:
     notes = raised.value.__notes__
     assert len(notes) == 2
     assert all(note.startswith("<frame ") for note in notes)
+
+
+def terminated_again(_: FrameType | None) -> str:
+    os.kill(os.getpid(), signal.SIGTERM)
+    return "ended"
+
+
+def test_process_that_is_terminated_twice_is_described_once() -> None:
+    # The pool terminates its processes too when it finds that one has ended.
+    with pytest.raises(ValueError, match="must be non-negative") as raised:
+        list(work(time.sleep, [600, -1], 2, terminated_again))
+    assert raised.value.__notes__ == ["ended", "ended"]
 
 
 def test_process_that_executes_no_python_is_killed() -> None:
