@@ -128,8 +128,20 @@ def _reduced(change: int, seed: int, changes: Iterable[tuple[int, int]]) -> tupl
     return change, seed
 
 
+def encode_entries(entries: Iterable[tuple[int, bytes]], first: int, seed: int) -> bytes:
+    """Return entries, each given by its type and payload, with the numbers from ``first`` on.
+
+    ``seed`` is the crc of the header of their segment.
+    """
+    parts, head, covered = list[bytes](), ENTRY.pack, COVERED.pack
+    for sequence, (entry_type, payload) in enumerate(entries, first):
+        length = len(payload)
+        assert 1 <= length <= LARGEST_PAYLOAD
+        crc = crc32(payload, crc32(covered(entry_type, sequence, length), seed))
+        parts += (head(length, entry_type, sequence, crc), payload)
+    return b"".join(parts)
+
+
 def encode_entry(entry_type: int, sequence: int, payload: bytes, seed: int) -> bytes:
-    """Return one entry; ``seed`` is the crc of the header of its segment."""
-    assert 1 <= len(payload) <= LARGEST_PAYLOAD
-    crc = crc32(payload, crc32(COVERED.pack(entry_type, sequence, len(payload)), seed))
-    return ENTRY.pack(len(payload), entry_type, sequence, crc) + payload
+    """Return one entry, as ``encode_entries``."""
+    return encode_entries([(entry_type, payload)], sequence, seed)

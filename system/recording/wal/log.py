@@ -100,7 +100,8 @@ class WriteAheadLog:
         """
         self.prepare()
         if are_short(log_records):
-            self._gathered_bytes += sum([len(log_record.encoded) for log_record in log_records])
+            for log_record in log_records:
+                self._gathered_bytes += len(log_record.encoded)
         else:
             # If parts of them cannot be read, the log records of others must not be refused.
             self.write()
@@ -134,19 +135,37 @@ class WriteAheadLog:
         self.last = segment.last
         self._gathered, self._gathered_bytes = [], 0
 
-    async def barrier(self, sequence: int) -> None:
-        """Return when the entries up to ``sequence`` are durable.
+    def barrier(self, sequence: int) -> Future[None]:
+        """Return a future that is done when the entries up to ``sequence`` are durable.
 
         A sync begins as soon as the other callbacks of this round of the event loop have run; all
-        entries that were appended by then share it. Raises ``StorageFull`` if ``sequence`` was not
-        written because the disk is full, or ``BarrierFailed`` if it may be lost.
+        entries that were appended by then share it. The future raises ``StorageFull`` if
+        ``sequence`` was not written because the disk is full, or ``BarrierFailed`` if it may be
+        lost.
         """
-        if self._is_undecided(sequence):
-            waiter = get_running_loop().create_future()
+        waiter = get_running_loop().create_future()
+        if not self._has_ended(sequence, waiter):
             self._waiting.append((sequence, waiter))
             if self._syncer is None:
                 self._syncer = create_task(self._sync_all())
-            await waiter
+        return waiter
+
+    def _has_ended(self, sequence: int, waiter: Future[None]) -> bool:
+        """End the wait for an entry that is durable or may be lost; return whether it is."""
+        try:
+            self._check_not_lost(sequence)
+        except StorageError as failure:
+            if not waiter.done():
+                waiter.set_exception(failure)
+            return True
+        if sequence > self.durable:
+            return False
+        if not waiter.done():
+            waiter.set_result(None)
+        return True
+
+    def _check_not_lost(self, sequence: int) -> None:
+        """Raise the error for an entry that may be lost."""
         for numbers, error, are_written in self._in_doubt:
             if sequence in numbers:
                 if not are_written:
@@ -160,11 +179,7 @@ class WriteAheadLog:
             while self._waiting:
                 await self._sync()
                 waiting, self._waiting = self._waiting, []
-                for sequence, waiter in waiting:
-                    if self._is_undecided(sequence):
-                        self._waiting.append((sequence, waiter))
-                    elif not waiter.done():
-                        waiter.set_result(None)
+                self._waiting += [each for each in waiting if not self._has_ended(*each)]
         except (Exception, CancelledError) as failure:
             for _, waiter in self._waiting:
                 if not waiter.done():
@@ -179,7 +194,11 @@ class WriteAheadLog:
         with suppress(OSError, StorageError):
             self.write()
         if (segment := self._segment) is None:
-            assert not any(self._is_undecided(sequence) for sequence, _ in self._waiting)
+            # All entries are durable, or may be lost.
+            assert all(
+                sequence <= self.durable or self.is_doubtful(sequence)
+                for sequence, _ in self._waiting
+            )
             return
         last, outcome = segment.last, list[OSError | LogStopped | None]()
 
@@ -204,9 +223,6 @@ class WriteAheadLog:
             elif outcome and not self.is_doubtful(last):
                 self.durable, self._is_root_synced = max(self.durable, last), True
                 self._finish_if_full()
-
-    def _is_undecided(self, sequence: int) -> bool:
-        return sequence > self.durable and not self.is_doubtful(sequence)
 
     def is_doubtful(self, sequence: int) -> bool:
         """Return whether an entry may be lost."""

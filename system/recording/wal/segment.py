@@ -16,7 +16,7 @@ from system.ports import FileSystem, Ids, OpenMode
 from system.recording.executions.entry_type import EntryType
 from system.recording.executions.log_record import LogRecord, StoredLogRecord
 from system.recording.executions.spool import PIECE_BYTES, chunks
-from system.recording.wal.format import HEADER_BYTES, SegmentHeader, encode_entry
+from system.recording.wal.format import HEADER_BYTES, SegmentHeader, encode_entries, encode_entry
 from system.storage.log_file import LogFile
 
 _SALT_DIGITS: Final = 16
@@ -86,21 +86,18 @@ class WalSegment:
         if not are_short(log_records):
             self._append_pieces(log_records, durable)
             return
-        sequence, seed, entries = self.last, self._seed, list[bytes]()
-        # Only the first entry may directly follow the last durable one.
-        known = b"" if durable == sequence else _KNOWN % durable
-        for entry_type, encoded in log_records:
-            payload = known + encoded[1:] if known else encoded
-            sequence += 1
-            entries.append(encode_entry(entry_type, sequence, payload, seed))
-            known = known or _KNOWN % durable
-        content = b"".join(entries)
+        known = _KNOWN % durable
+        entries = [(entry_type, known + encoded[1:]) for entry_type, encoded in log_records]
+        if durable == self.last:
+            # Only the first entry may directly follow the last durable one.
+            entries[0] = log_records[0]
+        content, last = encode_entries(entries, self.last + 1, self._seed), self.last + len(entries)
         try:
             self._file.append(content)
         except LogStopped:
-            self.last = sequence
+            self.last = last
             raise
-        self.last = sequence
+        self.last = last
         self.size_bytes += len(content)
 
     def _append_pieces(

@@ -196,3 +196,24 @@ def test_a_recovery_makes_the_entries_durable_before_it_writes_their_records(ben
         assert max(synced, named) < calls.index("replace records/00000001.pack")
 
     run(work())
+
+
+def test_an_entry_that_is_appended_during_a_sync_waits_for_the_next_one(bench: Bench) -> None:
+    async def work() -> None:
+        workers = held(bench)
+        await bench.open()
+        first, _ = bench.started(3)
+        workers.hold_after(1)
+        syncing = asyncio.create_task(first.barrier())
+        await workers.is_held.wait()
+        later, _ = bench.started(3)
+        waiting = asyncio.create_task(later.barrier())
+        await asyncio.sleep(0)
+        bench.here.files.calls.clear()
+        workers.go.set()
+        await syncing
+        assert not waiting.done()
+        await waiting
+        assert bench.here.files.calls == [f"fdatasync wal/{SEGMENT}"]
+
+    run(work())
