@@ -41,6 +41,8 @@ class OfflineRecords:
         self._files = FileExecutionStore(host)
         # No execution of the log is in a pack up to the checkpoint.
         self._newer = FileExecutionStore(host, above=self.log.checkpoint.pack)
+        for store in (self._files, self._newer):
+            store.packs.skip_refused()
 
     def load(self, execution_id: str) -> ExecutionRecord:
         """Return a record; raises as ``ExecutionStore.load``."""
@@ -96,7 +98,7 @@ class OfflineRecords:
         return self.log.report.foreign
 
     def unreadable_packs(self) -> Iterator[StorageError]:
-        """Yield an error for each pack of records that is damaged or of a later version."""
+        """Yield an error for each pack of records that is damaged, refused or of a later version."""
         yield from self._files.packs.problems()
 
 

@@ -48,9 +48,9 @@ class RecordCorruptedError(StorageError):
 
 
 class PackCorruptedError(RecordCorruptedError):
-    """A pack is missing, or its table is damaged, so it may have had records that are not found.
+    """A pack is missing, refused or damaged, so it may have had records that are not found.
 
-    Cause: the disk or another program changed or removed the file.
+    Cause: the disk or another program changed or removed the file, or the disk does not read it.
     Cure: records that are found can be used; the turns' lines have the responses of the others.
     """
 

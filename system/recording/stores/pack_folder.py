@@ -41,6 +41,14 @@ class PackFolder:
         self._unread: set[int] | None = None
         # Packs of which no record can be read.
         self._unreadable: list[StorageError] = []
+        self._skips_refused = False
+
+    def skip_refused(self) -> None:
+        """From now on, a pack that the disk refuses to read is a problem, and no ``OSError``.
+
+        Only for reading: a recovery that did not see a record would write another.
+        """
+        self._skips_refused = True
 
     def numbers(self) -> list[int]:
         """Return the numbers of the packs, ascending; reads the directory. Raises ``OSError``."""
@@ -92,7 +100,7 @@ class PackFolder:
         return None
 
     def problems(self) -> Iterator[StorageError]:
-        """Yield an error for each pack that is damaged, or of a later version."""
+        """Yield an error for each pack that is damaged, refused, or of a later version."""
         tables = self._newest_first()
         yield from self._unreadable
         for table in tables:
@@ -120,13 +128,18 @@ class PackFolder:
         return numbers
 
     def _read(self, number: int, path: str) -> None:
-        if not self.has(number):
-            self._unreadable.append(ForeignRecordFile(path, "it is not a regular file"))
-            return
         try:
-            self._tables[number] = read_table(self._files, path)
+            if self.has(number):
+                self._tables[number] = read_table(self._files, path)
+            else:
+                self._unreadable.append(ForeignRecordFile(path, "it is not a regular file"))
         except NewerFormat as newer:
             self._unreadable.append(newer)
+        except OSError as error:
+            if not self._skips_refused:
+                raise
+            reason = f"it cannot be read ({error.strerror or error})"
+            self._unreadable.append(PackCorruptedError(path, [reason]))
 
     def _path(self, number: int) -> str:
         return join(self._directory, pack_name(number))

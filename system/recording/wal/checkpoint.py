@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeGuard
 
 from system.errors import BadSeal, NewerFormat
 from system.ports import FileKind, FileSystem, Ids, JsonObject
@@ -15,6 +15,7 @@ from system.storage.codec import seal, unseal
 
 CHECKPOINT: Final = "checkpoint"
 VERSION: Final = 1
+_LARGEST: Final = (1 << 63) - 1
 
 
 class Checkpoint(NamedTuple):
@@ -62,14 +63,19 @@ def read_checkpoint(files: FileSystem, path: str) -> Checkpoint:
         raise NewerFormat(path, f"it has format v={version}, known is v={VERSION}")
     numbers = (members.get("sequence"), members.get("segment", 0), members.get("pack", 0))
     sequence, segment, pack = numbers
-    if isinstance(sequence, int) and isinstance(segment, int) and isinstance(pack, int):
+    if _is_number(sequence) and _is_number(segment) and _is_number(pack):
         records, snapshots = members.get("records"), members.get("snapshots")
         return Checkpoint(
             sequence, segment, pack,
-            records=records if isinstance(records, int) else None,
-            snapshots=snapshots if isinstance(snapshots, int) else None,
+            records=records if _is_number(records) else None,
+            snapshots=snapshots if _is_number(snapshots) else None,
         )  # fmt: skip
     return Checkpoint(problem=f"its numbers are {numbers!r:.100}", content=content)
+
+
+def _is_number(value: object) -> TypeGuard[int]:
+    """Return whether a value can be a number of an entry, a segment or a pack."""
+    return isinstance(value, int) and 0 <= value <= _LARGEST
 
 
 def write_checkpoint(files: FileSystem, ids: Ids, path: str, checkpoint: Checkpoint) -> None:

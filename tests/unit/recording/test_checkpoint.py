@@ -8,10 +8,12 @@ import errno
 import pytest
 
 from system.errors import StorageFull
+from system.ports import JsonObject
 from system.recording.open_recording import resume_recording
 from system.recording.records.errors import RecorderError
 from system.recording.records.header import Reason
 from system.recording.wal.recovery import read_log
+from system.storage.codec import seal
 from tests.unit.recording.executions import EVENTS, FAILURE, record_events, run
 from tests.unit.recording.recording_bench import SEGMENT, Bench
 
@@ -89,6 +91,23 @@ def test_a_damaged_checkpoint_is_replaced_once(bench: Bench) -> None:
         await bench.open()
         await bench.recording.checkpoint()
         assert bench.here.files.calls.count("replace checkpoint") == 1
+
+    run(work())
+
+
+@pytest.mark.parametrize("sequence", [-1, 10**30, 1.5, "1"])
+def test_a_sealed_checkpoint_with_an_impossible_number_is_damaged(
+    bench: Bench, sequence: float | str
+) -> None:
+    async def work() -> None:
+        await bench.open()
+        record = await bench.finished()
+        members: JsonObject = {"v": 1, "sequence": sequence, "segment": 1, "pack": 1}
+        bench.here.write("checkpoint", seal(members) + b"\n")
+        await bench.open()
+        assert bench.store.load(record.execution_id) == record
+        assert "its numbers are" in bench.log.bad[0].span.reason
+        await bench.finished()
 
     run(work())
 

@@ -101,6 +101,30 @@ def test_a_record_that_the_disk_refuses_is_named_and_the_others_are_read(
     assert command == "incomplete" or ids[1] in found.stdout
 
 
+@REPORTING
+def test_a_pack_that_the_disk_refuses_is_named_and_other_files_are_read(
+    root: Path, ids: list[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    assert invalidate(root, ids[0]).exit_code == 0
+    opened = os.open
+
+    def refusing(path: str, *arguments: int) -> int:
+        if path.endswith(".pack"):
+            raise OSError(errno.EACCES, "Permission denied")
+        return opened(path, *arguments)
+
+    monkeypatch.setattr(os, "open", refusing)
+    found = invoke(root, *command.split())
+    assert found.exit_code == 1
+    assert found.stderr == (
+        "records/00000001.pack: it cannot be read (Permission denied); records that are found can"
+        " be used; the sessions' logs have the other responses\n"
+    )
+    assert command == "incomplete" or ids[0] in found.stdout
+    shown = invoke(root, "records", "show", ids[1])
+    assert (shown.exit_code, shown.stderr) == (1, found.stderr)
+
+
 def test_a_recovery_names_foreign_files_and_has_lost_nothing(bench: Bench) -> None:
     async def work() -> None:
         await bench.open()
