@@ -98,7 +98,7 @@ class OfflineRecords:
         return self.log.report.foreign
 
     def unreadable_packs(self) -> Iterator[StorageError]:
-        """Yield an error for each pack of records that is damaged, refused or of a later version."""
+        """Yield an error for each pack of records that is damaged, refused or newer."""
         yield from self._files.packs.problems()
 
 
