@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from powercut.calibrate.file_system import FileSystem
+from powercut.fuse.device import FUSE, LOOP_CONTROL
 from powercut.fuse.mount import mount_error
 
 _CONTAINER: Final = "in a container, start it with --privileged"
-_DEVICES: Final = {"/dev/fuse": "fuse", "/dev/loop-control": "loop"}
-"""Devices with the modules of the kernel that provide them."""
+_DEVICES: Final = (FUSE, LOOP_CONTROL)
 
 # Beside the directories of PATH: those of commands for the superuser.
 _COMMANDS: Final = ("/usr/local/sbin", "/usr/sbin", "/sbin")
@@ -36,11 +36,14 @@ def command_path(name: str) -> str | None:
 
 
 def _missing_devices() -> Iterator[str]:
-    for path, module in _DEVICES.items():
+    for device in _DEVICES:
         try:
-            os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC))
+            os.close(device.open())
         except OSError as error:
-            yield f"{path} cannot be opened ({error.strerror}): modprobe {module}; {_CONTAINER}"
+            yield (
+                f"{device.path} cannot be opened ({error.strerror}): modprobe {device.module};"
+                f" {_CONTAINER}"
+            )
 
 
 def _missing_file_systems(systems: Iterable[FileSystem]) -> Iterator[str]:

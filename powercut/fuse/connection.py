@@ -18,6 +18,7 @@ from functools import reduce
 from operator import or_
 from typing import Final
 
+from powercut.fuse.device import FUSE
 from powercut.fuse.messages import (
     IN_HEADER,
     INIT_IN,
@@ -77,7 +78,7 @@ class FuseConnection:
         self._view = memoryview(bytearray(MAX_WRITE_BYTES + PAGE_BYTES))
         self._buffers = [self._view]
         self.taken = 0
-        self.descriptor = os.open("/dev/fuse", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self.descriptor = FUSE.open()
 
     @property
     def options(self) -> dict[str, str | None]:

@@ -19,6 +19,7 @@ from enum import Enum
 from typing import Final
 
 from powercut.fuse.connection import FuseConnection
+from powercut.fuse.device import FUSE
 from powercut.fuse.disk_server import DiskServer
 from powercut.fuse.messages import InitFlag
 from powercut.fuse.mount import attach, detach, enter_mount_namespace, mount_error
@@ -55,10 +56,10 @@ def prepare_mounts() -> MountWay:
     Raises ``CannotMount``.
     """
     try:
-        os.close(os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC))
+        os.close(FUSE.open())
     except OSError as error:
         raise CannotMount(
-            f"/dev/fuse cannot be opened ({error.strerror}): modprobe fuse; "
+            f"{FUSE.path} cannot be opened ({error.strerror}): modprobe {FUSE.module}; "
             "in a container, start it with --device /dev/fuse --cap-add SYS_ADMIN"
         ) from None
     is_root = os.geteuid() == 0

@@ -11,6 +11,7 @@ import pytest
 from powercut.calibrate import requirements
 from powercut.calibrate.file_system import FILE_SYSTEMS
 from powercut.calibrate.requirements import missing_requirements
+from powercut.fuse.device import FUSE, LOOP_CONTROL, Device
 
 EXT4, XFS = FILE_SYSTEMS["ext4"], FILE_SYSTEMS["xfs"]
 
@@ -20,7 +21,7 @@ def complete_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that lacks nothing, whatever this one lacks."""
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(requirements, "_DEVICES", {"/dev/null": "null"})
+    monkeypatch.setattr(requirements, "_DEVICES", [Device(os.devnull, (1, 3), "null")])
     monkeypatch.setattr(requirements, "mount_error", lambda _: None)
     monkeypatch.setattr(requirements, "command_path", lambda name: f"/sbin/{name}")
 
@@ -44,10 +45,19 @@ def test_other_user_is_sent_to_sudo(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_device_that_is_not_there_is_named_with_its_module(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(requirements, "_DEVICES", {"/dev/no-such": "fuse"})
+    monkeypatch.setattr(requirements, "_DEVICES", [FUSE._replace(path="/dev/no-such")])
     (sentence,) = missing_requirements([EXT4])
     assert sentence == (
         "/dev/no-such cannot be opened (No such file or directory): modprobe fuse; "
+        "in a container, start it with --privileged"
+    )
+
+
+def test_another_file_in_the_place_of_a_device_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requirements, "_DEVICES", [LOOP_CONTROL._replace(path=os.devnull)])
+    (sentence,) = missing_requirements([EXT4])
+    assert sentence == (
+        "/dev/null cannot be opened (another file is in its place): modprobe loop; "
         "in a container, start it with --privileged"
     )
 
