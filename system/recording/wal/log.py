@@ -178,8 +178,7 @@ class WriteAheadLog:
         try:
             while self._waiting:
                 await self._sync()
-                waiting, self._waiting = self._waiting, []
-                self._waiting += [each for each in waiting if not self._has_ended(*each)]
+                self._waiting = [each for each in self._waiting if not self._has_ended(*each)]
         except (Exception, CancelledError) as failure:
             for _, waiter in self._waiting:
                 if not waiter.done():
