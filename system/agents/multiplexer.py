@@ -8,7 +8,6 @@ recently used idle conversation is suspended; if all are held, further turns wai
 from __future__ import annotations
 
 from asyncio import Future, get_running_loop
-from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -38,6 +37,36 @@ class Slot:
     held: bool = True
 
 
+class WaitingLine:
+    """Callers that wait for room, in the order of their coming; any object is the place of one.
+
+    Only the first is woken when there may be room: to wake all of them, of which one gets it,
+    would take quadratic time. A caller that is woken looks for room. If there is none, it waits
+    again, and keeps its place; else it leaves, and the next one is woken, because there may be
+    more room.
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[object, Future[None]] = {}
+
+    async def wait(self, place: object) -> None:
+        """Wait until ``wake``; a new place is the last one."""
+        woken = self._places[place] = get_running_loop().create_future()
+        await woken
+
+    def wake(self) -> None:
+        """Wake the first caller that waits."""
+        for woken in self._places.values():
+            if not woken.done():
+                woken.set_result(None)
+                return
+
+    def leave(self, place: object) -> None:
+        """Give up a place; without effect if its caller has not waited."""
+        if self._places.pop(place, None) is not None:
+            self.wake()
+
+
 class Pool:
     """The slots of one provider."""
 
@@ -51,23 +80,17 @@ class Pool:
         # creations, which have no session yet.
         self._entering: set[str] = set()
         self._creating = 0
-        self._waiting: deque[Future[None]] = deque()
+        # Callers that wait for any slot, and those that wait for the slot of one session.
+        self._line = WaitingLine()
+        self._waiting: list[Future[None]] = []
 
     async def hold(self, agent: Agent) -> Conversation:
         """Open the agent's conversation if necessary, and hold it until ``release``; return it.
 
         Raises ``ProviderError``, ``StorageError`` or ``OSError``; then nothing is held.
         """
-        while True:
-            slot = self._open.get(agent.session_id)
-            if slot is not None and not slot.held:
-                slot.held = True
-                self._open[agent.session_id] = self._open.pop(agent.session_id)
-                return slot.conversation
-            if slot is None and await self._has_room():
-                break
-            if slot is not None:
-                await self._wait()
+        if (open_conversation := await self._held(agent)) is not None:
+            return open_conversation
         self._entering.add(agent.session_id)
         try:
             conversation = await self._opened(agent)
@@ -77,13 +100,36 @@ class Pool:
         self._open[agent.session_id] = Slot(agent, conversation)
         return conversation
 
+    async def _held(self, agent: Agent) -> Conversation | None:
+        """Hold the agent's conversation, or return None when there is room to open it."""
+        place = object()
+        try:
+            while True:
+                slot = self._open.get(agent.session_id)
+                if slot is None:
+                    if await self._has_room(place):
+                        return None
+                elif slot.held:
+                    self._line.leave(place)
+                    await self._wait()
+                else:
+                    slot.held = True
+                    self._open[agent.session_id] = self._open.pop(agent.session_id)
+                    return slot.conversation
+        finally:
+            self._line.leave(place)
+
     async def create(self, opening: Opening) -> Conversation:
         """Open a new conversation in a reserved slot; ``adopt`` or ``give_up`` must follow.
 
         Raises as ``hold``.
         """
-        while not await self._has_room():
-            pass
+        place = object()
+        try:
+            while not await self._has_room(place):
+                pass
+        finally:
+            self._line.leave(place)
         self._creating += 1
         try:
             return await self._provider.create(opening)
@@ -160,13 +206,13 @@ class Pool:
 
     # -- making room ---------------------------------------------------------------------
 
-    async def _has_room(self) -> bool:
+    async def _has_room(self, place: object) -> bool:
         """Return True if a slot is free; else make one free, or wait, and return False."""
         if len(self._open) + len(self._entering) + self._creating < self._slots:
             return True
         idle = [slot for slot in self._open.values() if not slot.held]
         if not idle:
-            await self._wait()
+            await self._line.wait(place)
             return False
         refused: OSError | StorageError | None = None
         for slot in idle:
@@ -244,17 +290,15 @@ class Pool:
             return None
 
     async def _wait(self) -> None:
+        """Wait until a slot has changed."""
         woken: Future[None] = get_running_loop().create_future()
         self._waiting.append(woken)
-        try:
-            await woken
-        except BaseException:
-            # It may have been woken and cancelled at once: another waiter must get the slot.
-            self._wake()
-            raise
+        await woken
 
     def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, deque()
+        """Let callers continue after a slot has changed; room is for the first in the line."""
+        self._line.wake()
+        waiting, self._waiting = self._waiting, []
         for woken in waiting:
             if not woken.done():
                 woken.set_result(None)

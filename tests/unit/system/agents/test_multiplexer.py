@@ -7,7 +7,7 @@ import errno
 
 import pytest
 
-from system.agents.multiplexer import Multiplexer
+from system.agents.multiplexer import Multiplexer, WaitingLine
 from system.errors import UnknownProvider
 from system.ports import ProviderError
 from system.runtime import Options
@@ -145,6 +145,33 @@ def test_a_slot_is_free_again_after_a_creation_that_the_provider_refused() -> No
     room.create("Ada")
 
     assert len(room.runtime.view().agents) == 1
+
+
+def test_a_slot_that_is_released_wakes_few_of_those_that_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    number, waits, wait = 20, list[object](), WaitingLine.wait
+
+    async def counted(line: WaitingLine, place: object) -> None:
+        waits.append(place)
+        await wait(line, place)
+
+    monkeypatch.setattr(WaitingLine, "wait", counted)
+    room = Room(Options(slots=1))
+    room.open()
+    names = [f"agent {each}" for each in range(number)]
+    agents = [room.create(name) for name in names]
+    gate = asyncio.Event()
+    room.provider.hooks["send"] = gate.wait
+    for agent in reversed(agents):
+        room.say(agent, "hello")
+
+    gate.set()
+    room.settle()
+
+    assert [room.named(name).turns for name in names] == [1] * number
+    assert len(set(map(id, waits))) == number - 1
+    assert len(waits) <= 5 * number
 
 
 def test_a_waiter_that_gives_up_lets_the_next_one_have_its_turn() -> None:
