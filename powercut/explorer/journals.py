@@ -181,7 +181,8 @@ class Journals:
                 entries = self._history.entries_by(number, returned=True)
             if entries != reached or not number:
                 point = _Point(next_inode, cache, number, before, entries, share)
-                if self._is_visited(unsynced, point) or number == len(journal):
+                # The operation before it may have used up the work. Then it gets a few states.
+                if self._states_left(point) > 0 or number == len(journal):
                     yield from self._crashes_at(unsynced, point, 0)
                     reached, since = entries, len(unsynced.micros)
         self.exhaustive = self.exhaustive and not share.passed_over

@@ -73,7 +73,7 @@ def test_one_wake_up_is_enough_for_several_rooms() -> None:
 
 def test_a_caller_that_finds_no_room_keeps_its_place() -> None:
     async def act(rooms: _Rooms, _: list[asyncio.Task[None]]) -> None:
-        for _ in range(2):
+        for _again in range(2):
             rooms.line.wake()
             rooms.line.wake()
             await _rounds()
