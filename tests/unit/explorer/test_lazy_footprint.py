@@ -17,7 +17,7 @@ LAZY = Limits(engine=Engine.LAZY)
 
 
 def _files(process: Process, ack: History) -> None:
-    """Make /a and /b durable, and a directory /d with a file."""
+    """Make the files /a and /b durable, and the directory /d, which contains a directory."""
     for name in ("/a", "/b"):
         descriptor = process.open(name, os.O_CREAT | os.O_WRONLY)
         process.write(descriptor, name.encode())
