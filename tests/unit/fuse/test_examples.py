@@ -17,7 +17,7 @@ from tests.unit.fuse.recorded import needs_mounts
 
 pytestmark = needs_mounts
 
-PAGES = ("mv", "sed", "git", "sqlite", "redis")
+PAGES = ("mv", "sed", "git", "sqlite", "etcd", "redis")
 NEEDS = re.compile(r"^Needs: (.*)$", re.MULTILINE)
 BLOCK = re.compile(r"```console\n\$ (.*?)\n(.*?)```", re.DOTALL)
 OMITTED = "..."
