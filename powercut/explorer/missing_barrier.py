@@ -15,7 +15,13 @@ from typing import Final, NamedTuple, TypeAlias
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History
 from powercut.crash_text import Names, names_along, names_at
-from powercut.explorer.crash_state import done_at, is_possible, lost_pieces, unsynced_along
+from powercut.explorer.crash_state import (
+    comparable,
+    done_at,
+    is_possible,
+    lost_pieces,
+    unsynced_along,
+)
 from powercut.explorer.event import Event, Site, events_of
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Exploration, Failure
@@ -106,6 +112,20 @@ def is_inserted(operation: Operation) -> bool:
     return isinstance(operation, Sync) and operation.path == _INSERTED
 
 
+def done_in(
+    changed: RecordedWorkload, numbers: Sequence[int], original: RecordedWorkload, failure: Failure
+) -> int:
+    """Return the number of operations of ``changed`` before a failure of ``original``.
+
+    ``numbers`` are those of the operations of ``original``. Of the barriers behind the last one,
+    the crash follows those before its last entry.
+    """
+    number, last = done_at(failure.crashes[0]), failure.entries - 1
+    if failure.entries and original.history.entries[last].after == number:
+        return changed.history.entries[last].after
+    return numbers[number]
+
+
 def without_inserted(
     failure: Failure, found: Exploration, original: RecordedWorkload, model: PersistenceModel
 ) -> Failure | None:
@@ -122,13 +142,8 @@ def without_inserted(
     done = numbers[done_at(point)]
     ((_, changed),) = unsynced_along(journal, found.model, {done_at(point)})
     ((_, micros),) = unsynced_along(original.journal, model, {done})
-    places = {micro: place for place, micro in enumerate(micros)}
-    moved = [
-        places.get(
-            piece._replace(operation=numbers[piece.operation]) if piece.operation > 0 else piece, -1
-        )
-        for piece in changed
-    ]
+    places = {comparable(micro): place for place, micro in enumerate(micros)}
+    moved = [places.get(comparable(piece, numbers), -1) for piece in changed]
     lost, torn, stale = point.survivors
     survivors = SurvivorSet(
         tuple(moved[index] for index in lost),
@@ -326,8 +341,7 @@ class LostPieces:
     def __init__(
         self, workload: RecordedWorkload, model: PersistenceModel, failures: Sequence[Failure]
     ) -> None:
-        self._model = model
-        self._entries = workload.history.entries
+        self._workload, self._model = workload, model
         self._lost: dict[int, list[tuple[Failure, list[MicroOperation]]]] = {}
         by_number: dict[int, list[Failure]] = {}
         for failure in failures:
@@ -339,32 +353,19 @@ class LostPieces:
 
     def prevented(self, insertion: Insertion) -> list[Failure]:
         """Return the failures that lose a piece that is durable after the insertion."""
-        numbers = insertion.numbers
+        changed, numbers = insertion.workload, insertion.numbers
         moved = {
-            number: [self._moved(number, failure, insertion) for failure, _ in failures]
+            number: [done_in(changed, numbers, self._workload, each) for each, _ in failures]
             for number, failures in self._lost.items()
         }
         wanted = {each for those in moved.values() for each in those}
         unsynced = {
-            number: frozenset(micros)
-            for number, micros in unsynced_along(insertion.workload.journal, self._model, wanted)
+            number: frozenset(map(comparable, micros))
+            for number, micros in unsynced_along(changed.journal, self._model, wanted)
         }
         return [
             failure
             for number, failures in self._lost.items()
             for (failure, lost), then in zip(failures, moved[number], strict=True)
-            if not unsynced[then].issuperset(
-                piece._replace(operation=numbers[piece.operation]) if piece.operation > 0 else piece
-                for piece in lost
-            )
+            if not unsynced[then].issuperset(comparable(piece, numbers) for piece in lost)
         ]
-
-    def _moved(self, number: int, failure: Failure, insertion: Insertion) -> int:
-        """Return the number of operations before the crash of a failure after operation ``number``.
-
-        Of the barriers behind that operation, it follows those before its last entry.
-        """
-        last = failure.entries - 1
-        if failure.entries and self._entries[last].after == number:
-            return insertion.workload.history.entries[last].after
-        return insertion.numbers[number]

@@ -138,6 +138,31 @@ def test_a_barrier_behind_an_acknowledgement_does_not_prevent_the_loss_of_its_va
     assert lost.prevented(behind) == []
 
 
+def test_a_barrier_that_allocates_a_block_covers_no_later_write_to_it() -> None:
+    """The later write loses the same piece with the barrier, into a block that exists by then."""
+
+    def append_twice(process: Process, ack: History) -> None:
+        file = process.open("/f", os.O_CREAT | os.O_WRONLY)
+        process.fsync(process.open("/", os.O_RDONLY))
+        process.write(file, b"head")
+        process.write(file, b"more")
+        ack("more")
+
+    def check_more(process: Process, known: Known) -> None:
+        if known.acknowledged:
+            with process.open_file("/f", "rb") as file:
+                assert file.read()[4:] == b"more"
+
+    found = judged(record(append_twice, EXT4, Image.empty()), check_more, [EXT4])["ext4"]
+    *_, first, second, _ = events_of(found.workload)
+    insertion = insert(found.workload, MissingBarrier(Synced.FILE, first.site, second.site))
+    again = found.checker.explore(insertion.workload, EXT4)
+    moved = [without_inserted(each, again, found.workload, EXT4) for each in again.failures]
+    assert {each.state for each in moved if each} == {each.state for each in again.failures}
+    remaining = [each for each in moved if each is not None]
+    assert LostPieces(found.workload, EXT4, remaining).prevented(insertion) == []
+
+
 def test_only_a_single_power_cut_is_one_of_the_workload_without_the_barrier() -> None:
     """A kill loses no piece, and the recovery before a second crash may be another one."""
     found = judged(record(write_head_and_record, EXT4, Image.empty()), check_head, [EXT4])["ext4"]
