@@ -7,7 +7,7 @@ import os
 import pytest
 
 from oracles.history import History, Known
-from oracles.violation import Violation
+from oracles.violation import LostAck, Violation
 from powercut.explorer.explore import explore
 from powercut.explorer.harm import Harm, Harms
 from powercut.explorer.judge import Judge
@@ -79,6 +79,32 @@ def test_a_disk_that_was_right_between_two_writes_is_a_lost_acknowledgement() ->
 def test_a_file_that_loses_its_old_content_as_well_is_corrupt() -> None:
     _, power_cut = diagnosed(in_place, models=("ext4",)).causes
     assert list(power_cut.harms) == list(Harm)
+
+
+def test_the_failure_that_is_shown_does_the_worst_harm() -> None:
+    """B is lost with fewer sectors than A, without which the file is corrupt."""
+
+    def workload(process: Process, ack: History) -> None:
+        descriptor = process.open("/t", os.O_CREAT | os.O_WRONLY)
+        process.sync()
+        process.write(descriptor, b"A" * 1024 + b"B")
+        ack("B")
+
+    def check(process: Process, known: Known) -> None:
+        if known.acknowledged:
+            with process.open_file("/t", "rb") as file:
+                content = file.read()
+            if b"B" not in content:
+                raise LostAck("B is lost")
+            assert b"A" in content
+
+    (cause,) = diagnosed(workload, check, ("ext4",)).causes
+    assert list(cause.harms) == [*Harm]
+    assert [str(each.violation) for each in cause.failures["ext4"]].count("B is lost") > 1
+    assert cause.failure.violation.property_name == "CheckFailed"
+    simplicity = [each.simplicity for each in cause.failures["ext4"][1:]]
+    assert simplicity == sorted(simplicity)
+    assert simplicity[0] < cause.failure.simplicity
 
 
 def test_the_latest_disk_is_compared_first(monkeypatch: pytest.MonkeyPatch) -> None:
