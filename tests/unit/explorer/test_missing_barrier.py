@@ -62,6 +62,26 @@ def test_a_gap_does_not_reach_over_a_barrier_of_the_program() -> None:
     ]
 
 
+def test_a_gap_begins_with_the_latest_lost_operation_of_all_files() -> None:
+    """One line writes to /f1, /f2 and /f1 again; harm is done if the last two are lost."""
+
+    def workload(process: Process, ack: History) -> None:
+        files = [process.open(name, os.O_CREAT | os.O_WRONLY) for name in ("/f1", "/f2")]
+        process.sync()
+        for file in (files[0], files[1], files[0]):
+            process.write(file, b"x")
+        ack("all")
+
+    def check(process: Process, known: Known) -> None:
+        if known.acknowledged and process.stat("/f1").st_size < 2:
+            assert process.stat("/f2").st_size
+
+    found = diagnose(judged(record(workload, EXT4, Image.empty()), check, [EXT4]))
+    gap = found.causes[0].gap
+    assert isinstance(gap, Gap)
+    assert (gap.path, gap.first.number) == ("/f1", 6)
+
+
 def test_a_gap_does_not_reach_over_a_sync_of_everything() -> None:
     def write_and_sync(process: Process, ack: History) -> None:
         process.write(process.open("/f", os.O_CREAT | os.O_WRONLY), b"head")
