@@ -161,11 +161,11 @@ def without_inserted(
 def gap_of(
     workload: RecordedWorkload, barrier: MissingBarrier, model: PersistenceModel, failure: Failure
 ) -> Gap:
-    """Return the gap in which ``failure`` loses an operation that the barrier covers.
+    """Return the gap of the barrier that belongs to the losses of ``failure``.
 
-    Of several it is the first one that begins with such an operation. If none does, because the
-    barrier is due for another operation on the same inode, it is a gap from the latest one that is
-    lost. If there is none either, it is the first gap of the workload.
+    That is the first gap which begins with an operation that is lost. If the barrier is due for
+    none of these, it may still cover one, on the same inode and within a gap of the barrier: the
+    gap begins with the latest of these then. Otherwise it is the first gap of the workload.
     """
     lost = _lost_operations(workload, model, failure)
     gaps = [
