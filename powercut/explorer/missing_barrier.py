@@ -6,6 +6,7 @@ next event at another one. In a loop it is therefore inserted in every round.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
@@ -69,13 +70,15 @@ class Gap(NamedTuple):
 
     ``path`` is the file or directory to be synced, as it is called there. The barrier belongs
     between ``first`` and ``last``. ``others`` are the further paths for which it is due, at the
-    same lines of the program or on like paths.
+    same lines of the program or on like paths. ``more`` is the number of further places at which
+    it is due for ``path``.
     """
 
     path: str
     first: Event
     last: Event
     others: tuple[str, ...] = ()
+    more: int = 0
 
 
 class Insertion(NamedTuple):
@@ -176,8 +179,9 @@ def gap_of(
         _gaps_of_others(workload, barrier, gaps, lost), gaps[0]
     )
     path = _path(inode, names_at(workload.journal, _position(workload, last)))
-    others = tuple(each for each in _due_paths(workload, barrier) if each != path)
-    return Gap(path, first, last, others)
+    paths = Counter(_due_paths(workload, barrier))
+    more = paths.pop(path, 1) - 1
+    return Gap(path, first, last, tuple(paths), more)
 
 
 def _gaps_of_others(
@@ -193,13 +197,14 @@ def _gaps_of_others(
                 break
 
 
-def _due_paths(workload: RecordedWorkload, barrier: MissingBarrier) -> dict[str, None]:
-    """Return the paths for which the barrier is due, each once, in the order of the workload."""
+def _due_paths(workload: RecordedWorkload, barrier: MissingBarrier) -> Iterator[str]:
+    """Yield the path for which the barrier is due at each place, in the order of the workload."""
     inodes: dict[int, list[int]] = {}
     for last, due in _due(workload, barrier):
         inodes.setdefault(_position(workload, last), []).extend(due)
     along = zip(names_along(workload.journal, inodes), inodes.values(), strict=True)
-    return dict.fromkeys(_path(inode, names) for names, those in along for inode in those)
+    for names, those in along:
+        yield from (_path(inode, names) for inode in those)
 
 
 def _path(inode: int, names: Names) -> str:
