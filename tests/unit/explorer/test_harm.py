@@ -12,6 +12,7 @@ from powercut.explorer.explore import explore
 from powercut.explorer.harm import Harm, Harms
 from powercut.explorer.judge import Judge
 from powercut.explorer.missing_barrier import Gap
+from powercut.report.findings import harms_text
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
 from tests.unit.explorer.test_diagnosis import diagnosed, gap, in_place
@@ -105,6 +106,30 @@ def test_the_failure_that_is_shown_does_the_worst_harm() -> None:
     simplicity = [each.simplicity for each in cause.failures["ext4"][1:]]
     assert simplicity == sorted(simplicity)
     assert simplicity[0] < cause.failure.simplicity
+
+
+def test_a_kill_is_shown_though_power_cuts_do_more_harm() -> None:
+    """The content is replaced in place, which may be torn, and then loses its last row."""
+
+    def workload(process: Process, ack: History) -> None:
+        descriptor = process.open("/t", os.O_CREAT | os.O_WRONLY)
+        process.write(descriptor, b"A" * 1024 + b"B")
+        process.sync()
+        ack("B")
+        process.pwrite(descriptor, b"C" * 1024, 0)
+        process.ftruncate(descriptor, 1024)
+
+    def check(process: Process, known: Known) -> None:
+        if known.acknowledged:
+            with process.open_file("/t", "rb") as file:
+                content = file.read()
+            assert len({*content[:1024]}) == 1
+            if b"B" not in content:
+                raise LostAck("B is lost")
+
+    (cause,) = diagnosed(workload, check, ("ext4",)).causes
+    assert not cause.failure.needs_power_cut
+    assert harms_text(cause) == "lost acknowledgement (corruption at a power cut on ext4), "
 
 
 def test_the_latest_disk_is_compared_first(monkeypatch: pytest.MonkeyPatch) -> None:
