@@ -86,10 +86,10 @@ def _violation(
     """Return the worst that has happened to a file; ``past`` ends with the last acknowledged."""
     older, expected = past[:-1], past[-1]
     differs = [path for path in sorted(actual) if actual[path] != expected[path]]
-    evidence: dict[str, object] = {
-        "expected": {path: expected[path] for path in differs},
-        "actual": {path: actual[path] for path in differs},
-    }
+    acknowledged, *others = _distinct([expected, *in_flight], differs)
+    (found,) = _distinct([actual], differs)
+    evidence: dict[str, object] = {"expected": acknowledged, "actual": found}
+    torn = {"expected": acknowledged, "in_flight": others, "actual": found} if others else evidence
     stale: list[str] = []
     for path in differs:
         content = actual[path]
@@ -102,10 +102,10 @@ def _violation(
             return SilentEmpty(f"{path} {state}: its acknowledged content is lost", **evidence)
         else:
             return TornRecord(
-                f"{path} holds neither an acknowledged content nor one in flight", **evidence
+                f"{path} holds neither an acknowledged content nor one in flight", **torn
             )
     if not stale:
-        return TornRecord("the files hold parts of different values", **evidence)
+        return TornRecord("the files hold parts of different values", **torn)
     if all(actual[path] is None for path in stale):
         return LostAck(
             f"acknowledged value {len(older)} is lost: {stale[0]} does not exist", **evidence
@@ -113,3 +113,13 @@ def _violation(
     return LostAck(
         f"acknowledged value {len(older)} is lost: {stale[0]} shows an older one", **evidence
     )
+
+
+def _distinct(several: Iterable[Files], paths: Sequence[str]) -> list[Files]:
+    """Return the contents of ``paths`` in each of these values, equal ones once."""
+    found: list[Files] = []
+    for files in several:
+        contents = {path: files[path] for path in paths}
+        if contents not in found:
+            found.append(contents)
+    return found

@@ -33,7 +33,7 @@ _PART_FOR_THE_MOMENT: Final = 0.3
 
 
 class RunDiagnosis(NamedTuple):
-    """The causes of a failed run. ``cause`` is that of its own failure.
+    """The causes of a failed run. ``cause`` leads to its own disk; if none does, it is the first.
 
     The other causes need other survivors of the same power cut.
     """
@@ -66,15 +66,9 @@ def diagnose_run(
     if all(each.safe for each in found.values()):
         return None
     diagnosis = diagnose(found)
-    return RunDiagnosis(diagnosis, _cause_of(diagnosis, cut.image.digest()))
-
-
-def _cause_of(diagnosis: Diagnosis, image: str) -> Cause:
-    """Return the cause that leads to the disk with this digest, else the first one."""
-    for cause in diagnosis.causes:
-        if any(each.image == image for failures in cause.failures.values() for each in failures):
-            return cause
-    return diagnosis.causes[0]
+    image, causes = cut.image.digest(), diagnosis.causes
+    cause = next((each for each in causes if each.leads_to(image)), causes[0])
+    return RunDiagnosis(diagnosis, cause)
 
 
 def workload_before(recorder: LifetimeRecorder, power_cut: int) -> RecordedWorkload:

@@ -11,7 +11,7 @@ from powercut.explorer.page_cache import PageCache
 from sim.disk.cache.operation import Write
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
-from sim.disk.crash.micro_operation import MicroOperation
+from sim.disk.crash.micro_operation import MicroOperation, WriteBlock
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.survivor_set import check_legal
 from sim.disk.crash.unsynced import Unsynced
@@ -105,6 +105,19 @@ def lost_pieces(micros: Sequence[MicroOperation], point: CrashPoint) -> list[Mic
         return list(micros)
     survivors = point.survivors
     return [micros[index] for index in (*survivors.lost, *[index for index, _ in survivors.torn])]
+
+
+def comparable(piece: MicroOperation, numbers: Sequence[int] = ()) -> MicroOperation:
+    """Return a piece in the form in which those of journals that differ in barriers are compared.
+
+    ``numbers`` has the number of each operation in the other journal. Whether the block of a
+    write was allocated is left out, because a barrier before the write may have allocated it.
+    """
+    if isinstance(piece, WriteBlock):
+        piece = piece._replace(fresh=False)
+    if numbers and piece.operation > 0:
+        piece = piece._replace(operation=numbers[piece.operation])
+    return piece
 
 
 def image_at(journal: Journal, model: PersistenceModel, point: CrashPoint) -> Image:

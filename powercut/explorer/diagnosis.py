@@ -207,7 +207,8 @@ class _Search:
 
     def _gap(self, barrier: MissingBarrier, failures: _ByModel) -> Gap:
         """Return the place of a missing barrier that belongs to the failure that is shown."""
-        name, (shown, *_) = next(each for each in failures.items() if each[1])
+        name, those = next(each for each in failures.items() if each[1])
+        shown, *_ = _shown_first(self._harms, those)
         return gap_of(self._workload, barrier, self._unsafe[name].model, shown)
 
     def _by_barrier(self) -> dict[MissingBarrier, _ByModel]:
@@ -329,7 +330,7 @@ def _cause(
     gap: Gap | NoGap,
     failures: _ByModel,
 ) -> Cause:
-    failing = {name: each for name, each in failures.items() if each}
+    failing = {name: _shown_first(harms, each) for name, each in failures.items() if each}
     models: dict[Harm, list[str]] = {}
     of_kills: set[Harm] = set()
     for name, each in failing.items():
@@ -342,6 +343,21 @@ def _cause(
     ordered = {harm: models[harm] for harm in Harm if harm in models}
     worst = next((harm for harm in reversed(Harm) if harm in of_kills), None)
     return Cause(gap, failing, ordered, harm_of_kills=worst)
+
+
+def _shown_first(harms: Harms, failures: Sequence[Failure]) -> list[Failure]:
+    """Return the failures, first the one that is shown: the simplest that does the worst harm.
+
+    It has as many crashes as the simplest of all, and is a kill if that one is.
+    """
+    first = failures[0]
+    alike = (
+        each
+        for each in failures[:_JUDGED_FAILURES]
+        if len(each.crashes) == len(first.crashes) and each.needs_power_cut <= first.needs_power_cut
+    )
+    shown = max(alike, key=lambda each: [None, *Harm].index(harms.of(each)))
+    return [shown, *[each for each in failures if each is not shown]]
 
 
 def _killed(found: Exploration) -> list[Failure]:

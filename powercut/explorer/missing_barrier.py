@@ -6,6 +6,7 @@ next event at another one. In a loop it is therefore inserted in every round.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
@@ -15,7 +16,13 @@ from typing import Final, NamedTuple, TypeAlias
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History
 from powercut.crash_text import Names, names_along, names_at
-from powercut.explorer.crash_state import done_at, is_possible, lost_pieces, unsynced_along
+from powercut.explorer.crash_state import (
+    comparable,
+    done_at,
+    is_possible,
+    lost_pieces,
+    unsynced_along,
+)
 from powercut.explorer.event import Event, Site, events_of
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Exploration, Failure
@@ -63,13 +70,15 @@ class Gap(NamedTuple):
 
     ``path`` is the file or directory to be synced, as it is called there. The barrier belongs
     between ``first`` and ``last``. ``others`` are the further paths for which it is due, at the
-    same lines of the program or on like paths.
+    same lines of the program or on like paths. ``more`` is the number of further places at which
+    it is due for ``path``.
     """
 
     path: str
     first: Event
     last: Event
     others: tuple[str, ...] = ()
+    more: int = 0
 
 
 class Insertion(NamedTuple):
@@ -106,6 +115,20 @@ def is_inserted(operation: Operation) -> bool:
     return isinstance(operation, Sync) and operation.path == _INSERTED
 
 
+def done_in(
+    changed: RecordedWorkload, numbers: Sequence[int], original: RecordedWorkload, failure: Failure
+) -> int:
+    """Return the number of operations of ``changed`` before a failure of ``original``.
+
+    ``numbers`` are those of the operations of ``original``. Of the barriers behind the last one,
+    the crash follows those before its last entry.
+    """
+    number, last = done_at(failure.crashes[0]), failure.entries - 1
+    if failure.entries and original.history.entries[last].after == number:
+        return changed.history.entries[last].after
+    return numbers[number]
+
+
 def without_inserted(
     failure: Failure, found: Exploration, original: RecordedWorkload, model: PersistenceModel
 ) -> Failure | None:
@@ -122,13 +145,8 @@ def without_inserted(
     done = numbers[done_at(point)]
     ((_, changed),) = unsynced_along(journal, found.model, {done_at(point)})
     ((_, micros),) = unsynced_along(original.journal, model, {done})
-    places = {micro: place for place, micro in enumerate(micros)}
-    moved = [
-        places.get(
-            piece._replace(operation=numbers[piece.operation]) if piece.operation > 0 else piece, -1
-        )
-        for piece in changed
-    ]
+    places = {comparable(micro): place for place, micro in enumerate(micros)}
+    moved = [places.get(comparable(piece, numbers), -1) for piece in changed]
     lost, torn, stale = point.survivors
     survivors = SurvivorSet(
         tuple(moved[index] for index in lost),
@@ -146,11 +164,11 @@ def without_inserted(
 def gap_of(
     workload: RecordedWorkload, barrier: MissingBarrier, model: PersistenceModel, failure: Failure
 ) -> Gap:
-    """Return the gap in which ``failure`` loses an operation that the barrier covers.
+    """Return the gap of the barrier that belongs to the losses of ``failure``.
 
-    Of several it is the first one that begins with such an operation. If none does, because the
-    barrier is due for another operation on the same inode, it is a gap from the latest one that is
-    lost. If there is none either, it is the first gap of the workload.
+    That is the first gap which begins with an operation that is lost. If the barrier is due for
+    none of these, it may still cover one, on the same inode and within a gap of the barrier: the
+    gap begins with the latest of these then. Otherwise it is the first gap of the workload.
     """
     lost = _lost_operations(workload, model, failure)
     gaps = [
@@ -161,8 +179,9 @@ def gap_of(
         _gaps_of_others(workload, barrier, gaps, lost), gaps[0]
     )
     path = _path(inode, names_at(workload.journal, _position(workload, last)))
-    others = tuple(each for each in _due_paths(workload, barrier) if each != path)
-    return Gap(path, first, last, others)
+    paths = Counter(_due_paths(workload, barrier))
+    more = paths.pop(path, 1) - 1
+    return Gap(path, first, last, tuple(paths), more)
 
 
 def _gaps_of_others(
@@ -178,13 +197,14 @@ def _gaps_of_others(
                 break
 
 
-def _due_paths(workload: RecordedWorkload, barrier: MissingBarrier) -> dict[str, None]:
-    """Return the paths for which the barrier is due, each once, in the order of the workload."""
+def _due_paths(workload: RecordedWorkload, barrier: MissingBarrier) -> Iterator[str]:
+    """Yield the path for which the barrier is due at each place, in the order of the workload."""
     inodes: dict[int, list[int]] = {}
     for last, due in _due(workload, barrier):
         inodes.setdefault(_position(workload, last), []).extend(due)
     along = zip(names_along(workload.journal, inodes), inodes.values(), strict=True)
-    return dict.fromkeys(_path(inode, names) for names, those in along for inode in those)
+    for names, those in along:
+        yield from (_path(inode, names) for inode in those)
 
 
 def _path(inode: int, names: Names) -> str:
@@ -326,8 +346,7 @@ class LostPieces:
     def __init__(
         self, workload: RecordedWorkload, model: PersistenceModel, failures: Sequence[Failure]
     ) -> None:
-        self._model = model
-        self._entries = workload.history.entries
+        self._workload, self._model = workload, model
         self._lost: dict[int, list[tuple[Failure, list[MicroOperation]]]] = {}
         by_number: dict[int, list[Failure]] = {}
         for failure in failures:
@@ -339,32 +358,19 @@ class LostPieces:
 
     def prevented(self, insertion: Insertion) -> list[Failure]:
         """Return the failures that lose a piece that is durable after the insertion."""
-        numbers = insertion.numbers
+        changed, numbers = insertion.workload, insertion.numbers
         moved = {
-            number: [self._moved(number, failure, insertion) for failure, _ in failures]
+            number: [done_in(changed, numbers, self._workload, each) for each, _ in failures]
             for number, failures in self._lost.items()
         }
         wanted = {each for those in moved.values() for each in those}
         unsynced = {
-            number: frozenset(micros)
-            for number, micros in unsynced_along(insertion.workload.journal, self._model, wanted)
+            number: frozenset(map(comparable, micros))
+            for number, micros in unsynced_along(changed.journal, self._model, wanted)
         }
         return [
             failure
             for number, failures in self._lost.items()
             for (failure, lost), then in zip(failures, moved[number], strict=True)
-            if not unsynced[then].issuperset(
-                piece._replace(operation=numbers[piece.operation]) if piece.operation > 0 else piece
-                for piece in lost
-            )
+            if not unsynced[then].issuperset(comparable(piece, numbers) for piece in lost)
         ]
-
-    def _moved(self, number: int, failure: Failure, insertion: Insertion) -> int:
-        """Return the number of operations before the crash of a failure after operation ``number``.
-
-        Of the barriers behind that operation, it follows those before its last entry.
-        """
-        last = failure.entries - 1
-        if failure.entries and self._entries[last].after == number:
-            return insertion.workload.history.entries[last].after
-        return insertion.numbers[number]

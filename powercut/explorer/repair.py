@@ -222,9 +222,13 @@ class _Search:
     ) -> tuple[tuple[MissingBarrier, ...], tuple[Failure, ...]] | None:
         tried = [(*barriers, *each) for each in more]
         found = min(tried, key=self._remaining, default=None)
-        if found is None or self._remaining(found) >= self._remaining(barriers):
+        if found is None:
             return None
-        return found, self.left(found)
+        count, first = self._remaining(barriers)
+        # A barrier causes no failure, so those that are new were left out of the sample before.
+        known = {failure.state for failure in self.left(barriers)}
+        count += sum(failure.state not in known for failure in self.left(found))
+        return (found, self.left(found)) if self._remaining(found) < (count, first) else None
 
     def _remaining(self, barriers: tuple[MissingBarrier, ...]) -> tuple[int, int]:
         """Return the number of failures that remain, then how early the first of them is.

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from faults.crash_point import CrashKind, CrashPoint, Phase
-from powercut.explorer.crash_state import done_at, unsynced_along
+from powercut.explorer.crash_state import comparable, done_at, unsynced_along
+from powercut.explorer.missing_barrier import done_in
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Exploration, Failure
 from sim.disk.crash.journal import Journal
@@ -57,11 +58,10 @@ class FailuresLeft:
 
     def _left(self, changed: RecordedWorkload) -> Iterator[Failure]:
         numbers = _numbers(self._journal, changed.journal)
-        ends = [*[number - 1 for number in numbers[1:]], len(changed.journal)]
         waiting: dict[int, list[tuple[int, Failure]]] = {}
         for number, failures in self._by_number.items():
             for failure in failures:
-                done = (ends if self._has_returned(number, failure) else numbers)[number]
+                done = done_in(changed, numbers, self._exploration.workload, failure)
                 waiting.setdefault(done, []).append((number, failure))
         unsynced = Unsynced(self._model, changed.journal.image.platter)
         for done in range(max(waiting, default=-1) + 1):
@@ -70,7 +70,7 @@ class FailuresLeft:
             if done not in waiting:
                 continue
             space = StateSpace(unsynced)
-            index = {piece: place for place, piece in enumerate(space.micros)}
+            index = {comparable(piece): place for place, piece in enumerate(space.micros)}
             for number, failure in waiting[done]:
                 point = failure.crashes[0]
                 moved = _at(point, done, numbers)
@@ -81,11 +81,6 @@ class FailuresLeft:
                         continue
                     moved = replace(moved, survivors=survivors)
                 yield replace(failure, crashes=(moved, *failure.crashes[1:]))
-
-    def _has_returned(self, number: int, failure: Failure) -> bool:
-        """Return whether an acknowledgement after operation ``number`` precedes the crash."""
-        entries = self._exploration.workload.history.entries
-        return bool(failure.entries) and entries[failure.entries - 1].after == number
 
 
 def _numbers(journal: Journal, changed: Journal) -> list[int]:
@@ -119,8 +114,7 @@ def _moved(
     """
 
     def place(each: int) -> int | None:
-        piece = micros[each]
-        return index.get(piece._replace(operation=numbers[max(piece.operation, 0)]))
+        return index.get(comparable(micros[each], numbers))
 
     for each in survivors.lost:
         if place(each) is None and not isinstance(micros[each], _CONTENT):

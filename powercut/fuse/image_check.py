@@ -163,13 +163,16 @@ def _content(inode: Inode) -> bytes | None:
 
 
 def _abbreviated(value: object) -> object:
-    """Return the files of a violation, with the lengths of contents that are long."""
-    if not isinstance(value, dict):
-        return value
-    return {
-        path: str(content) if isinstance(content, LongContent) else content
-        for path, content in value.items()
-    }
+    """Return a value of the evidence, with the lengths of contents that are long."""
+    match value:
+        case dict():
+            return {path: _abbreviated(content) for path, content in value.items()}
+        case list():
+            return [*map(_abbreviated, value)]
+        case LongContent():
+            return str(value)
+        case _:
+            return value
 
 
 def _states(recording: Recording, moments: Sequence[int]) -> Iterator[Files]:

@@ -163,8 +163,9 @@ def cause_text(cause: Cause) -> str:
     if cause.recovery is not None:
         return f"in the recovery, {', and '.join(map(cause_text, cause.recovery.causes))}"
     match cause.gap:
-        case Gap(path, first, last, others):
-            return f"no fsync of {path} {between(first, last)}{_nor_of(others)}"
+        case Gap(path, first, last, others, more):
+            again = "" if first.place else _again(more)
+            return f"no fsync of {path} {between(first, last)}{again}{_nor_of(others)}"
         case NoGap.NOT_ATOMIC if not cause.failure.needs_power_cut:
             return "no fsync helps: a kill loses nothing that was written; the change is not atomic"
         case NoGap.NOT_ATOMIC | NoGap.NOT_FOUND if len(cause.failure.crashes) > 1:
@@ -176,6 +177,11 @@ def cause_text(cause: Cause) -> str:
             return _REASONS[cause.gap]
         case _:
             assert_never(cause.gap)
+
+
+def _again(places: int) -> str:
+    """Return the further places that the same barrier concerns, as the end of a sentence."""
+    return f", and at {counted(places, 'more place')}" if places else ""
 
 
 def _nor_of(paths: Sequence[str]) -> str:

@@ -47,17 +47,14 @@ def crash_sites(
         if number:
             operation = journal[number - 1]
             since = len(unsynced.micros)
-            entries = history.entries_by(number, returned=False)
-            moment = _Moment(number, entries, journal.next_inode, tears, nested)
+            moment = _Moment(number, reached, journal.next_inode, tears, nested)
             yield from moment.kills_during(operation, unsynced, cache)
             unsynced.advance(operation, number)
             cache.advance(operation, unsynced)
-            if unsynced.allows_more or entries != reached:
+            if unsynced.allows_more:
                 since = 0
-            changed = since < len(unsynced.micros) or isinstance(operation, FailedSync)
-            if changed or entries != reached:
+            if since < len(unsynced.micros) or isinstance(operation, FailedSync):
                 yield from moment.crashes(unsynced, cache, since)
-                reached = entries
         entries = history.entries_by(number, returned=True)
         if entries != reached or not number:
             moment = _Moment(number, entries, journal.next_inode, tears, nested)

@@ -97,6 +97,32 @@ def test_a_moment_at_which_the_run_fails_anyway_is_not_the_earliest() -> None:
     assert moved.steps[-1].action == crashed(put, "power-cut")
 
 
+class InOne(InParts):
+    """Replaces a file in place by one write of all blocks, and then makes a directory."""
+
+    def put(self, _arguments: Arguments) -> str:
+        self.written += 1
+        content = b"%d" % (self.written % 10) * BLOCK_BYTES * PARTS
+        self.expected.begin(content)
+        descriptor = self.process.open("/f", os.O_CREAT | os.O_WRONLY)
+        self.process.pwrite(descriptor, content, 0)
+        self.process.close(descriptor)
+        self.process.mkdir(f"/{self.written}")
+        self.expected.acknowledge()
+        return "ack"
+
+
+def test_the_earliest_moment_may_be_right_behind_the_lost_operation() -> None:
+    put = action("put")
+    runs = failed_runs(
+        InOne, Action.of_plain(put), Action.of_plain(action("sync")), crashed(put, "power-cut")
+    )
+    cuts = map(decisive_of, runs)
+    cut = next(each for each in cuts if 0 < len(lost_offsets(each)) < PARTS)
+    moved = first_moment(cut)
+    assert moved.steps[-1].action == crashed(put, "power-cut", operation=1)
+
+
 def test_the_power_cuts_before_the_decisive_one_stay_as_they_were() -> None:
     put = action("put")
     runs = failed_runs(

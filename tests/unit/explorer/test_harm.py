@@ -7,11 +7,12 @@ import os
 import pytest
 
 from oracles.history import History, Known
-from oracles.violation import Violation
+from oracles.violation import LostAck, Violation
 from powercut.explorer.explore import explore
 from powercut.explorer.harm import Harm, Harms
 from powercut.explorer.judge import Judge
 from powercut.explorer.missing_barrier import Gap
+from powercut.report.findings import harms_text
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
 from tests.unit.explorer.test_diagnosis import diagnosed, gap, in_place
@@ -79,6 +80,56 @@ def test_a_disk_that_was_right_between_two_writes_is_a_lost_acknowledgement() ->
 def test_a_file_that_loses_its_old_content_as_well_is_corrupt() -> None:
     _, power_cut = diagnosed(in_place, models=("ext4",)).causes
     assert list(power_cut.harms) == list(Harm)
+
+
+def test_the_failure_that_is_shown_does_the_worst_harm() -> None:
+    """B is lost with fewer sectors than A, without which the file is corrupt."""
+
+    def workload(process: Process, ack: History) -> None:
+        descriptor = process.open("/t", os.O_CREAT | os.O_WRONLY)
+        process.sync()
+        process.write(descriptor, b"A" * 1024 + b"B")
+        ack("B")
+
+    def check(process: Process, known: Known) -> None:
+        if known.acknowledged:
+            with process.open_file("/t", "rb") as file:
+                content = file.read()
+            if b"B" not in content:
+                raise LostAck("B is lost")
+            assert b"A" in content
+
+    (cause,) = diagnosed(workload, check, ("ext4",)).causes
+    assert list(cause.harms) == [*Harm]
+    assert [str(each.violation) for each in cause.failures["ext4"]].count("B is lost") > 1
+    assert cause.failure.violation.property_name == "CheckFailed"
+    simplicity = [each.simplicity for each in cause.failures["ext4"][1:]]
+    assert simplicity == sorted(simplicity)
+    assert simplicity[0] < cause.failure.simplicity
+
+
+def test_a_kill_is_shown_though_power_cuts_do_more_harm() -> None:
+    """The content is replaced in place, which may be torn, and then loses its last row."""
+
+    def workload(process: Process, ack: History) -> None:
+        descriptor = process.open("/t", os.O_CREAT | os.O_WRONLY)
+        process.write(descriptor, b"A" * 1024 + b"B")
+        process.sync()
+        ack("B")
+        process.pwrite(descriptor, b"C" * 1024, 0)
+        process.ftruncate(descriptor, 1024)
+
+    def check(process: Process, known: Known) -> None:
+        if known.acknowledged:
+            with process.open_file("/t", "rb") as file:
+                content = file.read()
+            assert len({*content[:1024]}) == 1
+            if b"B" not in content:
+                raise LostAck("B is lost")
+
+    (cause,) = diagnosed(workload, check, ("ext4",)).causes
+    assert not cause.failure.needs_power_cut
+    assert harms_text(cause) == "lost acknowledgement (corruption at a power cut on ext4), "
 
 
 def test_the_latest_disk_is_compared_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -17,6 +17,7 @@ from powercut.explorer.lazy.boot import LazyDisk
 from powercut.explorer.lazy.budget import Budget, GaveUp
 from powercut.explorer.lazy.crash_sites import CrashSite, crash_sites
 from powercut.explorer.lazy.crashes import Crashes
+from powercut.explorer.lazy.descent import Descent
 from powercut.explorer.lazy.estimate import check_estimate
 from powercut.explorer.lazy.phases import OnePhase
 from powercut.explorer.lazy.units import Trees
@@ -28,9 +29,11 @@ from powercut.explorer.two_phases import TwoPhases
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS
+from sim.disk.crash.undecided.box import Box
 from sim.disk.crash.undecided.progress import UNLIMITED
+from sim.disk.crash.undecided.question import Property, Question
 from sim.disk.disk import Disk
-from sim.errors import HarnessError
+from sim.errors import HarnessError, NeedsWholeImage
 
 LAZY = Limits(engine=Engine.LAZY)
 AUTO = Limits(engine=Engine.AUTO, states_per_point=4, samples=1)
@@ -214,6 +217,16 @@ def test_parts_of_boxes_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not explore(_directories, _reads_all, "btrfs", LAZY).is_lazy
 
 
+def test_a_budget_counts_all_parts_of_a_division() -> None:
+    budget = Budget(executions=1, boxes=4)
+    budget.divide(2)
+    budget.divide(2)
+    with pytest.raises(GaveUp, match="too many boxes"):
+        budget.divide()
+    with pytest.raises(GaveUp, match="too many boxes"):
+        Budget(executions=1, boxes=4).divide(5)
+
+
 def test_results_of_a_unit_take_few_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The paths of a unit with one result are one box behind it."""
 
@@ -257,6 +270,27 @@ def test_a_place_that_was_changed_too_often_needs_whole_images() -> None:
 
     limits = Limits(engine=Engine.LAZY, states_per_point=2, samples=1)
     assert not explore(workload, check, "ext4-writeback", limits).is_lazy
+
+
+def test_a_division_of_a_place_that_was_changed_too_often_needs_whole_images(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def too_deep(*_: object) -> Iterator[object]:
+        raise RecursionError
+
+    monkeypatch.setattr(Walk, "split", too_deep)
+    image = Image.empty()
+    box = Box(image.platter, (), (), image.next_inode)
+    with pytest.raises(NeedsWholeImage, match="changed too often"):
+        _walk(_reads_all).divided(Question(Property.SIZE, 1), [box], 9)
+
+
+def test_an_execution_that_was_given_up_gets_no_more_answers() -> None:
+    descent = Descent((), lambda _question: 1)
+    with pytest.raises(NeedsWholeImage):
+        descent.fail(NeedsWholeImage("blocks"))
+    with pytest.raises(NeedsWholeImage):
+        descent.answer(Question(Property.SIZE, 1, end=9), [])
 
 
 def test_executions_of_units_are_states() -> None:

@@ -6,10 +6,15 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
 from oracles.history import History, Known
 from oracles.violation import LostAck
 from powercut.explorer.explore import explore
+from powercut.explorer.judge import FORK
+from powercut.explorer.lazy import lazy_explorer
 from powercut.explorer.limits import Engine, Limits
+from sim.disk.crash.undecided.progress import UNLIMITED
 
 
 def _saved(ack: History) -> None:
@@ -49,3 +54,14 @@ def test_an_unmodified_check_is_crashed_behind_its_last_question() -> None:
     lazy = explore(_saved, _finishes, "posix", Limits(nested=1, engine=Engine.LAZY))
     assert lazy.is_lazy
     assert of(Engine.LAZY) == of(Engine.BRUTE) == (False, {LostAck})
+
+
+@pytest.mark.parametrize("is_enough", [True, False])
+def test_an_execution_in_a_process_of_its_own_counts_as_several(
+    monkeypatch: pytest.MonkeyPatch, *, is_enough: bool
+) -> None:
+    monkeypatch.setattr(lazy_explorer, "ON_REQUEST", 1)
+    most = 4 * FORK if is_enough else FORK - 1
+    monkeypatch.setattr(lazy_explorer, "MOST_EXECUTIONS", {UNLIMITED: 1, 0: most})
+    found = explore(_saved, lambda _known: None, "scc", Limits(engine=Engine.LAZY))
+    assert found.is_lazy is is_enough

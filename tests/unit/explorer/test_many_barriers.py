@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import pytest
 
@@ -39,11 +40,15 @@ def check(process: Process, known: Known) -> None:
             raise LostAck("a file is lost", name=name)
 
 
-def recorded(names: str) -> RecordedWorkload:
-    """Return the export of files; no lines are known, so each file is a site of its own."""
-    found = record(lambda process, ack: export(process, ack, names), POSIX, Image.empty())
+def without_lines(workload: Callable[[Process, History], None]) -> RecordedWorkload:
+    """Return a workload of which no lines are known, so that each file is a site of its own."""
+    found = record(workload, POSIX, Image.empty())
     entries = [entry._replace(place=None) for entry in found.history.entries]
     return RecordedWorkload(found.journal, History(lambda: 0, entries=entries))
+
+
+def recorded(names: str) -> RecordedWorkload:
+    return without_lines(lambda process, ack: export(process, ack, names))
 
 
 def diagnosed(names: str, model: PersistenceModel) -> Diagnosis:
@@ -84,6 +89,31 @@ def test_barriers_that_are_not_searched_for_are_said_to_be_missing(
     assert len(paths(found)) == 2
     (line,) = repair_lines(found)
     assert line.endswith("; further ones may be missing: add these, and explore again")
+
+
+def test_barriers_are_missing_that_one_model_alone_needs_too_many_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The last model that is searched, scc, misses one barrier; ext4-ordered misses more."""
+    monkeypatch.setattr(module, "MOST_BARRIERS", 1)
+
+    def workload(process: Process, ack: History) -> None:
+        for name in "abc":
+            process.write(process.open(f"/{name}", os.O_CREAT | os.O_WRONLY), b"x")
+        ack("files")
+        process.mkdir("/end")
+        ack("end")
+
+    def check_all(process: Process, known: Known) -> None:
+        names = process.listdir("/")
+        if "end" in known.acknowledged and "end" not in names:
+            raise LostAck("the end is lost")
+        for name in "abc" if known.acknowledged else "":
+            if name not in names or not process.stat(f"/{name}").st_size:
+                raise LostAck("a file is lost", name=name)
+
+    found = diagnose(judged(without_lines(workload), check_all, [SCC, EXT4_ORDERED]))
+    assert NoGap.CUT_OFF in [cause.gap for cause in found.causes]
 
 
 def test_more_than_a_dozen_barriers_are_found() -> None:

@@ -62,6 +62,26 @@ def test_a_gap_does_not_reach_over_a_barrier_of_the_program() -> None:
     ]
 
 
+def test_a_gap_begins_with_the_latest_lost_operation_of_all_files() -> None:
+    """One line writes to /f1, /f2 and /f1 again; harm is done if the last two are lost."""
+
+    def workload(process: Process, ack: History) -> None:
+        files = [process.open(name, os.O_CREAT | os.O_WRONLY) for name in ("/f1", "/f2")]
+        process.sync()
+        for file in (files[0], files[1], files[0]):
+            process.write(file, b"x")
+        ack("all")
+
+    def check(process: Process, known: Known) -> None:
+        if known.acknowledged and process.stat("/f1").st_size < 2:
+            assert process.stat("/f2").st_size
+
+    found = diagnose(judged(record(workload, EXT4, Image.empty()), check, [EXT4]))
+    gap = found.causes[0].gap
+    assert isinstance(gap, Gap)
+    assert (gap.path, gap.first.number) == ("/f1", 6)
+
+
 def test_a_gap_does_not_reach_over_a_sync_of_everything() -> None:
     def write_and_sync(process: Process, ack: History) -> None:
         process.write(process.open("/f", os.O_CREAT | os.O_WRONLY), b"head")
@@ -136,6 +156,31 @@ def test_a_barrier_behind_an_acknowledgement_does_not_prevent_the_loss_of_its_va
     assert before.workload.journal[:] == behind.workload.journal[:]
     assert lost.prevented(before) == failures != []
     assert lost.prevented(behind) == []
+
+
+def test_a_barrier_that_allocates_a_block_covers_no_later_write_to_it() -> None:
+    """The later write loses the same piece with the barrier, into a block that exists by then."""
+
+    def append_twice(process: Process, ack: History) -> None:
+        file = process.open("/f", os.O_CREAT | os.O_WRONLY)
+        process.fsync(process.open("/", os.O_RDONLY))
+        process.write(file, b"head")
+        process.write(file, b"more")
+        ack("more")
+
+    def check_more(process: Process, known: Known) -> None:
+        if known.acknowledged:
+            with process.open_file("/f", "rb") as file:
+                assert file.read()[4:] == b"more"
+
+    found = judged(record(append_twice, EXT4, Image.empty()), check_more, [EXT4])["ext4"]
+    *_, first, second, _ = events_of(found.workload)
+    insertion = insert(found.workload, MissingBarrier(Synced.FILE, first.site, second.site))
+    again = found.checker.explore(insertion.workload, EXT4)
+    moved = [without_inserted(each, again, found.workload, EXT4) for each in again.failures]
+    assert {each.state for each in moved if each} == {each.state for each in again.failures}
+    remaining = [each for each in moved if each is not None]
+    assert LostPieces(found.workload, EXT4, remaining).prevented(insertion) == []
 
 
 def test_only_a_single_power_cut_is_one_of_the_workload_without_the_barrier() -> None:

@@ -103,6 +103,17 @@ def test_the_barriers_that_a_recovery_misses_are_one_cause() -> None:
     assert {*cause.failures} == {"ext4", "posix"}
 
 
+def test_a_failure_whose_recoveries_are_not_all_known_has_no_diagnosis_of_one() -> None:
+    """The second of three crashes is one that no recovery of this disk has."""
+    found = diagnosed(announce, finishing(synced=False), ("ext4",)).explorations["ext4"]
+    failure = next(each for each in found.failures if len(each.crashes) == 2)
+    strange = CrashPoint(1, Phase.DURING, CrashKind.KILL, kept=4096)
+    thrice = replace(failure, crashes=(failure.crashes[0], strange, failure.crashes[1]))
+    assert len(found.checker.recoveries(found, thrice)) == 1
+    (cause,) = diagnose({"ext4": replace(found, failures=[thrice])}).causes
+    assert cause.recovery is None
+
+
 def test_a_recovery_with_its_barriers_is_safe() -> None:
     assert not diagnosed(announce, finishing(synced=True)).unsafe_models
 

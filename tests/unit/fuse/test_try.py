@@ -104,6 +104,14 @@ def test_a_long_content_is_compared_as_a_whole(tmp_path: Path) -> None:
     assert len(shown) == len(set(shown)) == 2
 
 
+def test_a_long_content_in_flight_is_shown_by_its_hash(tmp_path: Path) -> None:
+    setup = ("--setup", "head -c 9000 /dev/zero > f")
+    writes = [f"printf x | dd of=f seek={at} bs=1 conv=notrunc status=none; " for at in (0, 5000)]
+    result = powercut_in(tmp_path, "try", *setup, "--", "sh", "-c", f"{''.join(writes)}echo saved")
+    assert "/f holds neither an acknowledged content nor one in flight" in result.stdout
+    assert re.search(r"in_flight +\[{'/f': '9000 bytes, hash [0-9a-f]{16}'}\]", result.stdout)
+
+
 REDO = "echo new > t; sync t; mv t new; sync .; echo saved"
 KEPT = 'v=$(cat f); test "$v" = new || { test "$v" = old && ! grep -q saved "$POWERCUT_ACKS"; }'
 

@@ -42,3 +42,20 @@ def test_files_of_different_values_are_torn() -> None:
     known = Known((), ({"a": b"next", "b": b"next"},))
     with pytest.raises(TornRecord, match="parts of different values"):
         OldOrNew({"a": b"now", "b": b"now"})({"a": b"next", "b": b"now"}, known)
+
+
+def test_the_evidence_has_each_content_that_is_allowed() -> None:
+    known = Known((), ({"a": b"new"}, {"a": b"new"}, {"b": b"new"}))
+    with pytest.raises(TornRecord) as raised:
+        OldOrNew({"a": b"old", "b": b"old"})({"a": b"ne", "b": b"old"}, known)
+    assert [*raised.value.evidence.items()] == [
+        ("expected", {"a": b"old"}),
+        ("in_flight", [{"a": b"new"}]),
+        ("actual", {"a": b"ne"}),
+    ]
+
+
+def test_the_evidence_has_no_value_in_flight_where_none_is_allowed() -> None:
+    with pytest.raises(TornRecord) as raised:
+        OldOrNew({"a": b"old"})({"a": b"ne"}, Known((), ()))
+    assert [*raised.value.evidence] == ["expected", "actual"]
