@@ -112,6 +112,19 @@ CLASSES: Final = (
         "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "f=- g=A1 o=A1",
         "btrfs posix": "f=- g=A1 o=A1 | f=A1 g=- o=A1",
     }),
+    Litmus(
+        "rename, truncate another to its size, fdatasync it (J3)", bodies.f_o,
+        classes.rename_fdatasync_after_truncation, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs posix": (
+            "f=- g=A1 o=A1 | f=A1 g=- o=A1"
+        ),
+    }),
+    Litmus(
+        "rename, truncate another to its size, fsync it", bodies.f_o,
+        classes.rename_fsync_after_truncation, {
+        "scc ext4-journal": "f=- g=A1 o=A1",
+        "ext4 ext4-ordered ext4-writeback xfs btrfs posix": "f=- g=A1 o=A1 | f=A1 g=- o=A1",
+    }),
     Litmus("rename, fdatasync (J2)", bodies.f_a1, classes.rename_fdatasync, {
         "scc xfs btrfs": "f=- g=A1",
         "ext4-journal ext4 ext4-ordered ext4-writeback posix": "f=- g=A1 | f=A1 g=-",

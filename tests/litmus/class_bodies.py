@@ -182,6 +182,18 @@ def rename_fdatasync(disk: Calls) -> None:
     disk.fdatasync("g")
 
 
+def rename_fdatasync_after_truncation(disk: Calls) -> None:
+    disk.rename("f", "g")
+    disk.truncate("o", 1)
+    disk.fdatasync("o")
+
+
+def rename_fsync_after_truncation(disk: Calls) -> None:
+    disk.rename("f", "g")
+    disk.truncate("o", 1)
+    disk.fsync("o")
+
+
 def rename_fsync(disk: Calls) -> None:
     disk.rename("f", "g")
     disk.fsync("g")

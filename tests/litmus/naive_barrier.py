@@ -57,6 +57,8 @@ class Barrier:
             return self._own_directory(piece) or self._own_name(piece) or index in self._above()
         if isinstance(piece, Attributes) and sync.data_only:
             return False
+        if isinstance(piece, Size) and piece.sized is Sized.SAME and sync.data_only:
+            return False
         return piece.inode == sync.inode and self._has_its_pages(piece)
 
     def _has_its_pages(self, piece: Piece) -> bool:

@@ -165,7 +165,7 @@ def _resize(
 ) -> list[Piece]:
     inode, size, before = resize.inode, resize.size, resize.size_before
     if size == before:
-        return [Size(call, inode, size, Sized.ALLOCATE)]
+        return [Size(call, inode, size, Sized.SAME)]
     if size > before:
         tail = old_tails.get((inode, before), b"")[: size - before]
         over = _parts(before, before + len(tail), model.unit_bytes or BLOCK)

@@ -117,7 +117,7 @@ def ordered(model: PersistenceModel, pieces: list[Piece], first: int, then: int)
         return a.change is Change.LOSS
     if model.metadata_in_order and is_metadata(a):
         return is_metadata(b) or (
-            isinstance(b, Size) and b.sized not in (Sized.ALLOCATE, Sized.WITHIN)
+            isinstance(b, Size) and b.sized not in (Sized.ALLOCATE, Sized.WITHIN, Sized.SAME)
         )
     if isinstance(b, Name) and b.change is Change.RENAME and b.replaced and a.inode == b.inode:
         if model.rename_waits is RenameWaits.DATA:

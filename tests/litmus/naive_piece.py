@@ -62,9 +62,11 @@ class Sized(Enum):
     BLOCK = auto()
     """A write before or behind a gap: the end of a block that the kernel writes as a whole."""
     ALLOCATE = auto()
-    """``posix_fallocate`` that extends the file, or a truncation to the size that it has."""
+    """``posix_fallocate`` that extends the file."""
     WITHIN = auto()
     """``posix_fallocate`` within the file."""
+    SAME = auto()
+    """A truncation to the size that the file has."""
     TRUNCATE = auto()
 
 

@@ -174,7 +174,8 @@ def _asked_for(ordering: Ordering, sync: Sync, passing: set[int]) -> int:
                 guaranteed = own and is_in_pages_of(sync, micro)
             case GrowSize():
                 in_pages = is_in_pages_of(sync, micro) or _has_its_data(ordering, index, wanted)
-                guaranteed = own and in_pages
+                is_left = sync.data_only and micro.cause is Growth.TRUNCATION
+                guaranteed = own and in_pages and not is_left
             case SetSize():
                 guaranteed = own or everything
             case ChangeAttributes():

@@ -8,12 +8,14 @@ from sim.disk.cache.operation import FailedSync
 from sim.disk.crash.barrier import is_in_pages_of, pages_of
 from sim.disk.crash.micro_operation import GrowSize, Growth, MicroOperation, WriteBlock
 
+_STAYING = (Growth.ALLOCATION, Growth.TRUNCATION)
+
 
 def left_by(failed: FailedSync, micros: Sequence[MicroOperation]) -> Iterator[MicroOperation]:
     """Yield the pieces without those that the kernel forgets because their pages count as clean.
 
     These are the data in the pages of the barrier, and the sizes of writes that end in them; not
-    those of allocations that extended the file.
+    those of truncations, and of allocations that extended the file.
     """
     first, _ = pages_of(failed)
     for index, micro in enumerate(micros):
@@ -21,7 +23,7 @@ def left_by(failed: FailedSync, micros: Sequence[MicroOperation]) -> Iterator[Mi
             yield micro
         elif isinstance(micro, WriteBlock):
             yield from _other_pages(failed, micro)
-        elif not isinstance(micro, GrowSize) or micro.cause is Growth.ALLOCATION:
+        elif not isinstance(micro, GrowSize) or micro.cause in _STAYING:
             yield micro
         elif index and _begins_before(first, micros[index - 1], micro):
             yield micro._replace(size=first)

@@ -76,9 +76,11 @@ class Growth(Enum):
     BLOCK = auto()
     """A write before or behind a gap: no call gave the file this size, the end of a block."""
     ALLOCATION = auto()
-    """``posix_fallocate`` that extends the file, or a truncation to the size that it has."""
+    """``posix_fallocate`` that extends the file."""
     ALLOCATION_WITHIN = auto()
     """``posix_fallocate`` within the file."""
+    TRUNCATION = auto()
+    """A truncation to the size that the file has."""
 
 
 class GrowSize(NamedTuple):

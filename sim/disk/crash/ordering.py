@@ -63,7 +63,7 @@ _NotContent = (
 )
 
 
-_ALLOCATIONS = (Growth.ALLOCATION, Growth.ALLOCATION_WITHIN)
+_NOT_IN_ORDER = (Growth.ALLOCATION, Growth.ALLOCATION_WITHIN, Growth.TRUNCATION)
 
 
 class Ordering:
@@ -140,7 +140,7 @@ class Ordering:
 
     def _in_order(self, micro: _NotContent) -> bool:
         """Return whether this piece follows all earlier metadata."""
-        if isinstance(micro, GrowSize) and micro.cause in _ALLOCATIONS:
+        if isinstance(micro, GrowSize) and micro.cause in _NOT_IN_ORDER:
             return False
         return self.model.metadata_in_order and not isinstance(micro, CreateInode | FreeBlocks)
 

@@ -185,7 +185,7 @@ def _size(
     """
     _, inode, size, before, _ = resize
     if size == before:
-        yield GrowSize(number, inode, size, Growth.ALLOCATION)
+        yield GrowSize(number, inode, size, Growth.TRUNCATION)
         return
     if size > before:
         tail = earlier.old_tail(inode, before)[: size - before]
