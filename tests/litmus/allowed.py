@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from tests.litmus import bodies
-from tests.litmus.allowed_classes import CLASSES
+from tests.litmus.allowed_content import CONTENT_CLASSES
+from tests.litmus.allowed_names import NAME_CLASSES
 from tests.litmus.litmus import Litmus
 
 CALLS: Final = (
@@ -261,4 +262,4 @@ CALLS: Final = (
     }),
 )  # fmt: skip
 
-LITMUS: Final = (*CALLS, *CLASSES)
+LITMUS: Final = (*CALLS, *CONTENT_CLASSES, *NAME_CLASSES)
