@@ -47,7 +47,7 @@ from system.errors import (
     UnknownMessage,
 )
 from system.operator_calls import OperatorCalls, uncancellable
-from system.option_check import check_kind, check_least
+from system.option_check import check_kind, check_least, check_member, check_method
 from system.ports import Host, Json, Provider
 from system.providers.bounded import bounded
 from system.recording.wal_store import WalExecutionStore
@@ -90,7 +90,7 @@ class Options:
     router: Router | None = None
 
     def __post_init__(self) -> None:
-        """Raise ``ValueError`` for an option with which no turn could succeed."""
+        """Raise ``ValueError`` for an option of a wrong type, or below its least value."""
         check_least(
             1, slots=self.slots, turn_timeout_ns=self.turn_timeout_ns,
             provider_timeout_ns=self.provider_timeout_ns, most_attempts=self.most_attempts,
@@ -98,6 +98,9 @@ class Options:
         check_least(0, snapshot_lines=self.snapshot_lines)
         check_kind(RecordingOptions, recording=self.recording)
         check_kind(CollectionOptions, collection=self.collection)
+        check_member(Framing, framing=self.framing)
+        check_member(Resume, resume=self.resume)
+        check_method("route", router=self.router)
 
 
 _DEFAULTS: Final = Options()

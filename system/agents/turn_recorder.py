@@ -15,7 +15,8 @@ from system.agents.turn_complete import TurnComplete
 from system.agents.turn_failed import code_of
 from system.agents.turn_payloads import SIDE_EFFECTS, TurnPayloads, error_of, response_of
 from system.errors import StorageError
-from system.foreign import reason_of, shown
+from system.foreign import reason_of
+from system.option_check import check_member
 from system.ports import Host, JsonObject
 from system.recording.recorder import Recorder
 from system.recording.records.event import EventType
@@ -42,10 +43,7 @@ class RecordingOptions:
 
     def __post_init__(self) -> None:
         """Raise ``ValueError`` for another durability, or a rate that is no part of all."""
-        durability: object = self.durability
-        if durability not in tuple(Durability):
-            known = " or ".join(map(str, Durability))
-            raise ValueError(f"durability is {shown(durability)}; give {known}")
+        check_member(Durability, durability=self.durability)
         checked_rate(self.sample_rate)
 
 

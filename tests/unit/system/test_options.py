@@ -15,12 +15,17 @@ from system.runtime import Options
     ("options", "refused"),
     [
         ({"slots": 0}, "slots is 0; give an int of at least 1"),
+        ({"slots": True}, "slots is True; give an int of at least 1"),
         ({"turn_timeout_ns": 0}, "turn_timeout_ns is 0; give an int of at least 1"),
         ({"provider_timeout_ns": -1}, "provider_timeout_ns is -1; give an int of at least 1"),
         ({"most_attempts": "3"}, "most_attempts is '3'; give an int of at least 1"),
         ({"snapshot_lines": -1}, "snapshot_lines is -1; give an int of at least 0"),
         ({"recording": False}, r"recording is False; give RecordingOptions\(...\), or None"),
         ({"collection": True}, r"collection is True; give CollectionOptions\(...\), or None"),
+        ({"framing": "pending"}, r"framing is 'pending'; give Framing\.FRAMED or Framing\.PENDING"),
+        ({"framing": None}, r"framing is None; give Framing\.FRAMED or Framing\.PENDING"),
+        ({"resume": "none"}, r"'none'; give Resume\.ALL or Resume\.ROOTS or Resume\.NONE"),
+        ({"router": 3}, "router is 3; give an object with the method route, or None"),
     ],
 )
 def test_an_option_of_the_runtime_is_checked(options: dict[str, Any], refused: str) -> None:
