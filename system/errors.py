@@ -214,7 +214,7 @@ class UnknownProvider(RuntimeRefused):
     """
 
     def __init__(self, name: str, known: str) -> None:
-        super().__init__(f"provider {shown(name)} is not there; known are {known}")
+        super().__init__(f"provider {shown(name)} is not there; known are {known or 'none'}")
         self.name = name
 
 

@@ -61,6 +61,8 @@ def checked_spec(spec: TriggerSpec) -> CheckedTrigger:
 
     Raises ``BadTrigger``, ``KeyOfAnotherSource``, ``NotPlainJson`` or ``PayloadTooLarge``.
     """
+    if not isinstance(spec, TriggerSpec):
+        raise BadTrigger(f"the trigger {shown(spec, 100)} is not a TriggerSpec")
     source = source_named(spec.source)
     producer = producer_of(source, spec.key)
     return CheckedTrigger(

@@ -305,6 +305,8 @@ def check_schedule(spec: ScheduleSpec, zones: Zones, now_ns: int) -> None:
 
 def _schedule(spec: ScheduleSpec, schedule_id: str, now: float) -> Schedule:
     """Return a new schedule; raises as ``create``."""
+    if not isinstance(spec, ScheduleSpec):
+        raise BadSchedule(f"the schedule {shown(spec, 100)} is not a ScheduleSpec")
     try:
         kind, catch_up = ScheduleKind(spec.kind), CatchUp(spec.catch_up)
     except ValueError as bad:

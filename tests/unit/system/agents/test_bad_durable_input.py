@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf, nan
+from typing import Any
 
 import pytest
 
@@ -99,6 +100,17 @@ def test_a_bad_schedule_is_refused_and_nothing_is_written(
         room.run(room.runtime.schedules.create(own, "s"))
     assert files_of(room) == before
     room.run(room.runtime.schedules.create(DAILY._replace(session_id=ada.session_id), "s"))
+
+
+@pytest.mark.parametrize("spec", [None, "IMMEDIATE", {"source": "IMMEDIATE"}, ("cron", "* * * * *")])
+def test_a_value_that_is_no_specification_is_refused(room: Room, spec: Any) -> None:
+    before, schedules = files_of(room), room.runtime.schedules
+    with pytest.raises(BadTrigger, match=f"is not a TriggerSpec; {PRODUCERS}"):
+        room.run(room.runtime.emit(spec))
+    for call in (schedules.create(spec, "s"), schedules.change("s", spec)):
+        with pytest.raises(BadSchedule, match=f"is not a ScheduleSpec; {SCHEDULES}"):
+            room.run(call)
+    assert files_of(room) == before
 
 
 @pytest.mark.parametrize("collected", [False, True])

@@ -226,6 +226,7 @@ def test_every_provider_has_slots_of_its_own() -> None:
     assert other.asked == ["identities ", "create c1"]
 
 
-def test_an_unknown_provider_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UnknownProvider, match=r"provider 'x' is not there; known are a, b$"):
-        Multiplexer({"b": FakeProvider(), "a": FakeProvider()}, 1).pool("x")
+@pytest.mark.parametrize(("names", "known"), [("ba", "a, b"), ("", "none")])
+def test_an_unknown_provider_is_refused_with_the_known_ones(names: str, known: str) -> None:
+    with pytest.raises(UnknownProvider, match=rf"provider 'x' is not there; known are {known}$"):
+        Multiplexer({name: FakeProvider() for name in names}, 1).pool("x")
