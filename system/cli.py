@@ -16,7 +16,7 @@ import click
 from system.commands.activities import activities
 from system.commands.diff import diff
 from system.commands.incomplete import incomplete
-from system.commands.offline import INTERRUPTED, NO_READER, USAGE
+from system.commands.offline import INTERRUPTED, NO_READER, USAGE, remedy_of, sentence_of
 from system.commands.records import records
 from system.commands.replay import replay
 from system.commands.status import schedules, status
@@ -98,7 +98,8 @@ def demo(root: str, jobs: int, framing: str) -> None:
         if error.errno == EPIPE:
             raise
         raise Mistake(
-            f"--root {root}: {_sentence(error)}; repair the disk and start again"
+            f"--root {root}: {sentence_of(error)};"
+            f" {remedy_of(error, 'repair the disk and start again')}"
         ) from None
     for sentence in undone:
         click.echo(sentence, err=True)
@@ -115,12 +116,7 @@ def _host(root: str) -> Host:
     try:
         return real_host(root)
     except OSError as error:
-        raise Mistake(f"--root {root}: {_sentence(error)}; name another directory") from None
-
-
-def _sentence(error: OSError) -> str:
-    where = f" ({error.filename})" if error.filename else ""
-    return f"{error.strerror or error}{where}"
+        raise Mistake(f"--root {root}: {sentence_of(error)}; name another directory") from None
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ def check_kind(kind: type, **options: object) -> None:
 def check_member(kind: type[Enum], **options: object) -> None:
     """Raise ``ValueError`` unless each option is a member of ``kind``."""
     for name, value in options.items():
-        if not isinstance(value, kind):
+        if value not in tuple(kind):
             known = " or ".join(map(str, kind))
             raise ValueError(f"{name} is {shown(value)}; give {known}")
 

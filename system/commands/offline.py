@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from errno import EACCES, EPERM, EROFS
 from typing import Final, NoReturn
 
 import click
@@ -33,6 +34,13 @@ NOT_REPLAYABLE: Final = 10
 MISMATCH: Final = 11
 INTERRUPTED: Final = 130
 NO_READER: Final = 141
+
+_ACCESS: Final = "give this user access to it, or use a copy of the root"
+_REMEDIES: Final = {
+    EACCES: _ACCESS,
+    EPERM: _ACCESS,
+    EROFS: "mount its file system writable, or use a writable copy of the root",
+}
 
 root_option = click.option(
     "--root", required=True, metavar="DIR", type=click.Path(),
@@ -81,10 +89,21 @@ def reporting(root: str) -> Iterator[None]:
     except BrokenPipeError:
         raise  # the reader of the output has ended; the group ends the command
     except OSError as error:
-        where = f" ({error.filename})" if error.filename else ""
-        leave(USAGE, f"--root {root}: {error.strerror or error}{where}; name another directory")
+        remedy = remedy_of(error, "name another directory")
+        leave(USAGE, f"--root {root}: {sentence_of(error)}; {remedy}")
     except KeyboardInterrupt:
         leave(INTERRUPTED, "interrupted")
+
+
+def sentence_of(error: OSError) -> str:
+    """Return the reason of an error of the operating system, with its path."""
+    where = f" ({error.filename})" if error.filename else ""
+    return f"{error.strerror or error}{where}"
+
+
+def remedy_of(error: OSError, otherwise: str) -> str:
+    """Return the remedy of a root that may not be read or changed, or another one."""
+    return _REMEDIES.get(error.errno or 0, otherwise)
 
 
 def host_of(root: str) -> Host:

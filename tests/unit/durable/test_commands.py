@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from system.cli import cli
+from system.commands import offline
 from system.commands.offline import reporting
 from system.durable.activity import Intent, Refused, Unknown
 from system.durable.applied import record_applied
@@ -30,6 +33,7 @@ from system.sessions.session import SessionRecord, SessionState
 from system.sessions.session_store import SessionStore
 from tests.unit.durable.durable_bench import KnownSessions
 from tests.unit.durable.test_activity_store import DUMB
+from tests.unit.system.faulty_files import FaultyFiles
 
 T = TypeVar("T")
 
@@ -79,6 +83,22 @@ def stop(root: RealRoot, trigger_id: str) -> None:
         stores.triggers.fail(transaction, claim, "no", retryable=False)
 
     root.do(work)
+
+
+@pytest.mark.parametrize("command", ["triggers list", "schedules", "activities list", "status"])
+def test_a_root_that_is_read_only_is_refused_with_the_remedy(
+    root: RealRoot, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    host = real_host(str(root.path))
+    files = FaultyFiles(host.files)
+    files.fail("open-write", "runtime.lock", errno.EROFS)
+    monkeypatch.setattr(offline, "reading_host", lambda _root: replace(host, files=files))
+    found = root.run(*command.split())
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert found.stderr == (
+        f"--root {root.path}: Read-only file system (runtime.lock); mount its file system"
+        " writable, or use a writable copy of the root\n"
+    )
 
 
 def test_triggers_are_listed_by_their_time(root: RealRoot) -> None:

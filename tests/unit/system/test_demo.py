@@ -151,6 +151,21 @@ def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FaultyFiles:
     return faulty
 
 
+@pytest.mark.parametrize(
+    ("number", "reported"),
+    [
+        (errno.EROFS, "Read-only file system (runtime.lock); mount its file system writable, or"),
+        (errno.EACCES, "Permission denied (runtime.lock); give this user access to it, or"),
+    ],
+)
+def test_a_root_that_may_not_be_changed_is_refused_with_the_remedy(
+    tmp_path: Path, faulty: FaultyFiles, number: int, reported: str
+) -> None:
+    demo(tmp_path, "--jobs", "1")
+    faulty.fail("open-write", "runtime.lock", number)
+    assert f"--root {tmp_path}: {reported} use a" in refused(tmp_path)
+
+
 def test_a_disk_that_refuses_is_one_sentence_and_the_root_can_go_on(
     tmp_path: Path, faulty: FaultyFiles
 ) -> None:
