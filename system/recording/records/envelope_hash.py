@@ -25,9 +25,9 @@ HASH_TEXT: Final = re.compile("sha256:[0-9a-f]{64}")
 class HashFunction(Enum):
     """The function that an envelope hash was made with."""
 
-    VERSION_2 = "version 2"
-    WHOLE_ENVELOPE = "unversioned, over the whole envelope"
-    WITHOUT_ROUTING = "unversioned, without routingMetadata"
+    VERSION_2 = "hash version 2"
+    WHOLE_ENVELOPE = "hash without a version, over the whole envelope"
+    WITHOUT_ROUTING = "hash without a version, without routingMetadata"
 
 
 def hash_text(data: bytes) -> str:

@@ -148,7 +148,7 @@ def test_the_types_of_unknown_events_are_on_one_line(root: Path) -> None:
     save(root, odd)
     result = invoke(root, "records", "verify", odd.execution_id)
     assert result.stdout == (
-        f"{odd.execution_id}  sound (record, version 2, unknown events: A\\nB)\n"
+        f"{odd.execution_id}  sound (record, hash version 2, unknown events: A\\nB)\n"
     )
 
 

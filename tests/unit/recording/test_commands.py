@@ -57,7 +57,7 @@ def test_a_damaged_record_is_listed_and_the_others_are_served(root: Path, ids: l
     verified = invoke(root, "records", "verify")
     assert verified.exit_code == 1
     assert f"{ids[0]}  damaged" in verified.stdout
-    assert f"{ids[1]}  sound (record, version 2)" in verified.stdout
+    assert f"{ids[1]}  sound (record, hash version 2)" in verified.stdout
     assert invoke(root, "records", "verify", ids[1]).exit_code == 0
     shown = invoke(root, "records", "show", ids[0])
     assert shown.exit_code == 1

@@ -245,7 +245,7 @@ def test_a_foreign_record_is_readable_and_only_its_envelope_is_verified() -> Non
     assert record.header.is_foreign
     function = envelope_function(record)
     assert function is not None
-    assert function.value == "unversioned, without routingMetadata"
+    assert function.value == "hash without a version, without routingMetadata"
     assert json.loads(encode_record(record)) == members
     members["envelope"]["agent"] = "Bob"
     with pytest.raises(RecordCorruptedError, match="envelopeHash"):

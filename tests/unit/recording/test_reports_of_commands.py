@@ -190,7 +190,7 @@ def test_a_verification_is_printed_as_json(root: Path, ids: list[str]) -> None:
     save(root, odd)
     result = invoke(root, "records", "verify", "--json")
     assert result.exit_code == 1
-    sound = {"status": "sound", "coverage": "record", "function": "version 2"}
+    sound = {"status": "sound", "coverage": "record", "function": "hash version 2"}
     found = {each.pop("executionId"): each for each in json.loads(result.stdout)}
     assert list(found) == sorted([odd.execution_id, *ids])
     assert found == {
