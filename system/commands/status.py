@@ -19,13 +19,13 @@ _UNDECIDED: Final = (
 )
 _OPEN: Final = "SELECT count(*) FROM triggers WHERE status<>'DONE'"
 _COUNTS: Final = (
-    ("pending", f"{_OPEN} AND status='PENDING'"),
-    ("claimed", f"{_OPEN} AND status='CLAIMED'"),
-    ("dead", f"{_OPEN} AND status IN ('FAILED', 'DEAD')"),
+    ("triggers pending", f"{_OPEN} AND status='PENDING'"),
+    ("triggers claimed", f"{_OPEN} AND status='CLAIMED'"),
+    ("triggers dead", f"{_OPEN} AND status IN ('FAILED', 'DEAD')"),
     ("schedules", "SELECT count(*) FROM schedules WHERE ended_at IS NULL"),
     ("tasks", "SELECT count(*) FROM tasks WHERE status IN ('ACTIVE', 'WAITING', 'BLOCKED')"),
-    ("to be performed", "SELECT count(*) FROM activity_log WHERE status='INTENT'"),
-    ("undecided", _UNDECIDED),
+    ("activities to be performed", "SELECT count(*) FROM activity_log WHERE status='INTENT'"),
+    ("activities undecided", _UNDECIDED),
 )
 
 
@@ -73,7 +73,7 @@ def _rows(transaction: Transaction, opened: DurableRoot) -> list[tuple[str, str]
         (reached_at(transaction.now_ns),),
     )
     counts = [(name, str(transaction.execute(query)[0][0])) for name, query in _COUNTS]
-    return [("agents", str(len(agents))), counts[0], ("due", str(due[0][0])), *counts[1:]]
+    return [("agents", str(len(agents))), counts[0], ("triggers due", str(due[0][0])), *counts[1:]]
 
 
 def _cells(schedule: Schedule) -> list[str]:

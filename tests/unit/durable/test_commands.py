@@ -213,8 +213,9 @@ def test_schedules_and_status(root: RealRoot) -> None:
     assert paused[-4:] == ["paused:", "by", "a", "person"]
     shown = {" ".join(line[:-1]): int(line[-1]) for line in root.lines("status")}
     assert shown == {
-        "agents": 0, "pending": 2, "due": 1, "claimed": 0, "dead": 0, "schedules": 2, "tasks": 0,
-        "to be performed": 0, "undecided": 1,
+        "agents": 0, "triggers pending": 2, "triggers due": 1, "triggers claimed": 0,
+        "triggers dead": 0, "schedules": 2, "tasks": 0, "activities to be performed": 0,
+        "activities undecided": 1,
     }  # fmt: skip
     (root.path / "agents" / ("a" * 32)).mkdir(parents=True)
     (root.path / "agents" / "notes.txt").write_text("not an agent", "ascii")
