@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from inspect import signature
 from itertools import product
 from pathlib import Path
 
@@ -17,11 +18,12 @@ from system.durable.activity import ActivityStatus, Decision, Unknown
 from system.durable.legacy import LEGACY_TYPES
 from system.durable.producers import PRODUCERS, Producer
 from system.durable.recurrence import ScheduleKind
-from system.durable.schedule import CatchUp
+from system.durable.schedule import CatchUp, ScheduleSpec
 from system.durable.state import Transaction
-from system.durable.trigger import Claim, TriggerSource, TriggerStatus
+from system.durable.trigger import Claim, TriggerSource, TriggerSpec, TriggerStatus
 from system.durable.trigger_store import TriggerStore
 from system.errors import RuntimeRefused, StorageError
+from system.ports import Action, Performed
 from tests.meta.page_tables import quoted, table_rows
 from tests.meta.source_tree import ROOT, name_of, python_files, tree_of
 from tests.unit.durable.durable_bench import Bench
@@ -56,6 +58,12 @@ def test_sources_and_forms_of_keys_are_written_in_one_place(path: Path) -> None:
         if isinstance(text, str) and (text in set(TriggerSource) or text.startswith(forms))
     ]
     assert found == (list(TriggerSource) if name_of(path) == "system/durable/trigger.py" else [])
+
+
+@pytest.mark.parametrize("kind", [TriggerSpec, ScheduleSpec, Action, Performed])
+def test_the_members_of_a_specification(kind: type) -> None:
+    members = ", ".join(signature(kind).parameters)
+    assert f"`{kind.__name__}({members})`" in PAGE.replace("\n", " ")
 
 
 def test_the_legacy_types() -> None:

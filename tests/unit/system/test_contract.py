@@ -6,14 +6,18 @@ costs.
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass
 from functools import partial
-from inspect import signature
+from importlib import import_module
+from inspect import isfunction, signature
 
 import pytest
 
 from system.agents.message import MessageKind
 from system.agents.tools import TOOLS
-from system.runtime import Runtime
+from system.providers.agentic import AgentService
+from system.providers.bare import Model
+from system.runtime import Options, Runtime
 from tests.meta.page_tables import quoted, table_rows
 from tests.meta.source_tree import ROOT
 
@@ -44,3 +48,31 @@ def test_the_arguments_of_a_call(call: str) -> None:
     name, _, arguments = call.rstrip(")").partition("(")
     parameters = [each for each in signature(getattr(Runtime, name)).parameters if each != "self"]
     assert arguments == ", ".join(parameters)
+
+
+def shown(default: object) -> str:
+    """Return a default as a user writes it."""
+    if is_dataclass(default):
+        assert default == type(default)()
+        return f"{type(default).__name__}()"
+    return f"{default:_}" if isinstance(default, int) else str(default)
+
+
+def test_the_options_and_their_defaults() -> None:
+    rows = [(quoted(row[0])[0], quoted(row[1])[0]) for row in table("option")]
+    assert rows == [(each.name, shown(each.default)) for each in fields(Options)]
+
+
+@pytest.mark.parametrize(("module", "names"), [row[:2] for row in table("module")])
+def test_the_modules_of_the_names(module: str, names: str) -> None:
+    owner = import_module(quoted(module)[0])
+    assert {getattr(owner, name).__module__ for name in quoted(names)} == {owner.__name__}
+
+
+@pytest.mark.parametrize("service", [Model, AgentService])
+def test_the_methods_of_a_service(service: type) -> None:
+    section = PAGE.partition("\n## Providers\n")[2].partition("\n## ")[0]
+    methods = [each for name, each in vars(service).items() if not name.startswith("_")]
+    for method in filter(isfunction, methods):
+        _, *arguments = signature(method).parameters
+        assert f"`{method.__name__}({', '.join(arguments)})`" in section
