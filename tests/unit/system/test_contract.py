@@ -6,7 +6,7 @@ costs.
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from functools import partial
 from importlib import import_module
 from inspect import isfunction, signature
@@ -15,6 +15,8 @@ import pytest
 
 from system.agents.message import MessageKind
 from system.agents.tools import TOOLS
+from system.agents.turn_recorder import RecordingOptions
+from system.collector import CollectionOptions
 from system.providers.agentic import AgentService
 from system.providers.bare import Model
 from system.runtime import Options, Runtime
@@ -52,7 +54,7 @@ def test_the_arguments_of_a_call(call: str) -> None:
 
 def shown(default: object) -> str:
     """Return a default as a user writes it."""
-    if is_dataclass(default):
+    if isinstance(default, RecordingOptions | CollectionOptions):
         assert default == type(default)()
         return f"{type(default).__name__}()"
     return f"{default:_}" if isinstance(default, int) else str(default)
