@@ -241,13 +241,14 @@ class AgentLog:
         stays queued.
         """
         async with self.lock:
+            # A turn that was committed while this call waited for the lock may have cancelled some;
+            # an earlier call that was cancelled may have written some.
+            for line in [line for line in self.queue.values() if self._is_superfluous(line)]:
+                del self.queue[line.key]
             if self.history.ended:
                 raise UnknownAgent(self._agent_id, "it has ended")
             if self.stopped:
                 raise self._refusal()
-            # A turn that was committed while this call waited for the lock may have cancelled some.
-            for line in [line for line in self.queue.values() if self._is_cancelled(line)]:
-                del self.queue[line.key]
             due = list(self.queue.values())
             if self.creation is not None:
                 await self._create(self.creation, due)
@@ -256,10 +257,10 @@ class AgentLog:
             for line in due:
                 del self.queue[line.key]
 
-    def _is_cancelled(self, line: QueuedLine) -> bool:
-        """Whether it is a notice that the agent has cancelled."""
-        if line.data.get("kind") != MessageKind.NOTICE:
-            return False
+    def _is_superfluous(self, line: QueuedLine) -> bool:
+        """Whether the log has it, or it is a notice that the agent has cancelled."""
+        if self.history.knows(line.key) or line.data.get("kind") != MessageKind.NOTICE:
+            return self.history.knows(line.key)
         return line.key.removesuffix(".notice") not in self.history.subscriptions
 
     async def _create(self, creation: Creation, due: Sequence[QueuedLine]) -> None:

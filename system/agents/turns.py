@@ -90,14 +90,21 @@ class Turns:
         if await self._return_dead_letters(agent) and not agent.runnable:
             # A due trigger is claimed in the next round.
             return
-        turn = await self._turn_in_slot(agent, pause_ns)
-        if turn is None:
-            return
-        if turn.terminate:
-            self._orchestrator.tree.end(agent.agent_id)
-        await dispatcher.dispatch_turn(agent, turn)
-        if turn.terminate:
-            await dispatcher.finish(agent)
+        turns_before = agent.history.turn_count
+        try:
+            turn = await self._turn_in_slot(agent, pause_ns)
+            if turn is None:
+                return
+            if turn.terminate:
+                self._orchestrator.tree.end(agent.agent_id)
+            await dispatcher.dispatch_turn(agent, turn)
+            if turn.terminate:
+                await dispatcher.finish(agent)
+        except (Exception, CancelledError):
+            if agent.history.turn_count > turns_before:
+                # A later turn of this lifetime would pass the outbox of this one.
+                agent.log.stop("a turn was cancelled; the next boot dispatches its outbox")
+            raise
 
     async def _turn_in_slot(self, agent: Agent, pause_ns: int) -> TurnComplete | None:
         """Take a turn with at most one trigger, which is claimed when the slot is held."""
