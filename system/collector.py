@@ -17,6 +17,7 @@ from typing import Final
 
 from system.agents import event
 from system.agents.agent import Agent
+from system.agents.agent_work import under_way
 from system.agents.dispatcher import Dispatcher
 from system.agents.orchestrator import SECOND_NS
 from system.agents.provider_state import ProviderState
@@ -88,7 +89,8 @@ class Collector:
         It waits at least ``least_ns`` nanoseconds.
         """
         latest_ns = self._orchestrator.host.clock.monotonic_ns() + self._options.after_ns
-        if self._timer is not None and (self._wakes_ns <= latest_ns or not self._is_sleeping):
+        is_running = under_way(self._timer) is not None
+        if is_running and (self._wakes_ns <= latest_ns or not self._is_sleeping):
             # No agent that ends from now on is due earlier; a collection starts the timer again.
             return
         delay_ns = self._delay_ns(least_ns)
@@ -111,7 +113,8 @@ class Collector:
 
     def tasks(self) -> list[Task[None]]:
         """Return the collection that is under way."""
-        return [] if self._timer is None or self._timer.done() else [self._timer]
+        timer = under_way(self._timer)
+        return [] if timer is None else [timer]
 
     def _delay_ns(self, least_ns: int) -> int | None:
         due = [self._due_ns(agent) for agent in self._ended()]

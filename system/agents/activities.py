@@ -54,8 +54,12 @@ class Activities:
         """
         for key in keys:
             self._asked[key] = None
-            if self._start_task is not None and key not in self._tasks:
+            if self._start_task is not None and not self._is_begun(key):
                 self._tasks[key] = self._start_task(self._perform(key), f"perform {key}")
+
+    def _is_begun(self, key: str) -> bool:
+        """Whether an activity has a task; one that was cancelled has never run."""
+        return key in self._tasks and not self._tasks[key].cancelled()
 
     def tasks(self) -> list[Task[None]]:
         """Return the tasks that are under way."""
@@ -68,7 +72,8 @@ class Activities:
         """
         if (task := self._tasks.get(key)) is not None:
             await wait([task])
-            task.result()
+            if not task.cancelled():
+                task.result()
         return key not in self._refused
 
     async def _performed(self, key: str) -> None:

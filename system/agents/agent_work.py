@@ -8,27 +8,40 @@ from typing import Final
 from system.ports import Clock
 
 
+def under_way(task: Task[None] | None) -> Task[None] | None:
+    """Return a task that has not ended, or None.
+
+    A task that is cancelled before its first step never runs code that would mark its end.
+    """
+    return None if task is None or task.done() else task
+
+
 class BackgroundWork:
     """At most one task at a time, which may pause.
 
     A close waits for a task that runs, and cancels one that only waits for a time.
     """
 
-    __slots__ = ("_pausing", "task")
+    __slots__ = ("_pausing", "_task")
 
     def __init__(self) -> None:
-        self.task: Task[None] | None = None
+        self._task: Task[None] | None = None
         self._pausing = False
+
+    @property
+    def task(self) -> Task[None] | None:
+        """The task that does the work now."""
+        return under_way(self._task)
 
     def begin(self, task: Task[None]) -> None:
         """Register the task that does the work now."""
         assert self.task is None, "the work is under way"
-        self.task = task
+        self._task = task
 
     def end(self) -> None:
-        """Mark the end of the work; called by the task itself."""
+        """Mark the end of the work; called by a task that goes on with something else."""
         assert not self._pausing, "a task ends while it pauses"
-        self.task = None
+        self._task = None
 
     async def pause(self, clock: Clock, delay_ns: int) -> None:
         """Wait ``delay_ns`` nanoseconds; ``cancel_pause`` ends the task meanwhile."""

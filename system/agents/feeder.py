@@ -10,6 +10,7 @@ from __future__ import annotations
 from asyncio import CancelledError, Task
 from typing import Final
 
+from system.agents.agent_work import under_way
 from system.agents.dispatcher import Dispatcher
 from system.agents.orchestrator import LONGEST_PAUSE_NS, SECOND_NS
 from system.agents.reporting import deliver_reports
@@ -36,22 +37,23 @@ class Feeder:
 
     def arm(self) -> None:
         """Set the timer for the next trigger that becomes due, or the next attempt to write."""
-        if self._timer is not None and not self._is_sleeping:
+        timer = under_way(self._timer)
+        if timer is not None and not self._is_sleeping:
             # When the feeder has fed, it sets the timer itself.
             return
         delay_ns = self._delay_ns()
         if delay_ns is None or self._orchestrator.closing:
             return
         wakes_ns = self._orchestrator.host.clock.monotonic_ns() + delay_ns
-        if self._timer is None or wakes_ns < self._wakes_ns:
+        if timer is None or wakes_ns < self._wakes_ns:
             self._begin(delay_ns)
 
     def _begin(self, delay_ns: int) -> None:
-        if self._timer is not None:
+        if (timer := under_way(self._timer)) is not None:
             if not self._is_sleeping:
                 self._is_asked = True
                 return
-            self._timer.cancel()
+            timer.cancel()
         now_ns = self._orchestrator.host.clock.monotonic_ns()
         self._wakes_ns, self._is_sleeping = now_ns + delay_ns, delay_ns > 0
         self._timer = self._orchestrator.task(self._feed_after(delay_ns), "feeder")
@@ -70,8 +72,8 @@ class Feeder:
 
     def tasks(self) -> list[Task[None]]:
         """Return the tasks that feed and route at this moment, or wait to repeat a write."""
-        tasks, timer = self._routing.tasks(), self._timer
-        if timer is not None and not timer.done() and (self._is_refused or not self._is_sleeping):
+        tasks, timer = self._routing.tasks(), under_way(self._timer)
+        if timer is not None and (self._is_refused or not self._is_sleeping):
             tasks.append(timer)
         return tasks
 

@@ -141,20 +141,13 @@ class Orchestrator:
         if turns.task is not None or agent.agent_id == USER:
             return
         if agent.runnable or self.has_due_trigger(agent):
-            turns.begin(self.task(self._take_turns(agent), f"turns of {agent.agent_id}"))
+            turns.begin(self.task(self.take_turns(agent), f"turns of {agent.agent_id}"))
 
     async def wake_or_park(self, agent: Agent) -> None:
         """Wake an agent; if it has nothing to do, close the descriptor of its log."""
         self.wake(agent)
         if agent.work.turns.task is None:
             await agent.log.park()
-
-    async def _take_turns(self, agent: Agent) -> None:
-        assert self.take_turns is not None
-        try:
-            await self.take_turns(agent)
-        finally:
-            agent.work.turns.end()
 
     def task(self, work: Coroutine[None, None, None], name: str) -> Task[None]:
         """Start a task; an exception that it raises is appended to ``failures``."""
@@ -177,5 +170,4 @@ class Orchestrator:
         tasks = self.activities.tasks()
         for agent in self.agents.values():
             tasks += agent.work.tasks()
-        # A task that is cancelled before its first step never runs the code that removes it.
-        return [task for task in tasks if not task.done()]
+        return tasks

@@ -9,6 +9,7 @@ from __future__ import annotations
 from asyncio import Task
 
 from system.agents.agent import Agent
+from system.agents.agent_work import under_way
 from system.agents.message import detached
 from system.agents.orchestrator import Orchestrator
 from system.durable.errors import RowDamaged
@@ -40,7 +41,7 @@ class Routing:
 
     def begin(self) -> None:
         """Route the due triggers, unless routing is under way."""
-        if self._task is None and not self._orchestrator.closing:
+        if under_way(self._task) is None and not self._orchestrator.closing:
             self._is_refused = False
             self._task = self._orchestrator.task(self._run(), "routing")
 
@@ -51,7 +52,8 @@ class Routing:
 
     def tasks(self) -> list[Task[None]]:
         """Return the task that routes at this moment."""
-        return [] if self._task is None or self._task.done() else [self._task]
+        task = under_way(self._task)
+        return [] if task is None else [task]
 
     def refresh(self) -> None:
         """Route triggers that fitted no candidate again if there are other candidates now."""

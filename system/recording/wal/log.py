@@ -148,6 +148,7 @@ class WriteAheadLog:
             self._waiting.append((sequence, waiter))
             if self._syncer is None:
                 self._syncer = create_task(self._sync_all())
+                self._syncer.add_done_callback(self._ended)
         return waiter
 
     def _has_ended(self, sequence: int, waiter: Future[None]) -> bool:
@@ -180,13 +181,22 @@ class WriteAheadLog:
                 await self._sync()
                 self._waiting = [each for each in self._waiting if not self._has_ended(*each)]
         except (Exception, CancelledError) as failure:
-            for _, waiter in self._waiting:
-                if not waiter.done():
-                    waiter.set_exception(failure)
-            self._waiting = []
+            self._fail_waiters(failure)
             raise
         finally:
             self._syncer = None
+
+    def _ended(self, syncer: Task[None]) -> None:
+        """End all waits if the task that syncs was cancelled before its first step."""
+        if syncer is self._syncer:
+            self._syncer = None
+            self._fail_waiters(CancelledError())
+
+    def _fail_waiters(self, failure: BaseException) -> None:
+        waiting, self._waiting = self._waiting, []
+        for _, waiter in waiting:
+            if not waiter.done():
+                waiter.set_exception(failure)
 
     async def _sync(self) -> None:
         """Write and sync all entries; those that the disk refuses are in doubt on return."""

@@ -107,6 +107,23 @@ def test_a_cancelled_caller_takes_no_other_with_it(bench: Bench) -> None:
     run(work())
 
 
+def test_a_sync_that_is_cancelled_before_its_first_step_ends_all_waits(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorders = [bench.started(3)[0] for _ in range(2)]
+        before = asyncio.all_tasks()
+        waits = [asyncio.ensure_future(each.barrier()) for each in recorders]
+        await asyncio.sleep(0)
+        (syncing,) = asyncio.all_tasks() - before - {*waits}
+        syncing.cancel()
+        done, _ = await asyncio.wait(waits, timeout=1)
+        assert [each.cancelled() for each in done] == [True, True]
+
+        await recorders[0].barrier()
+
+    run(work())
+
+
 def started_without_last_event(bench: Bench) -> tuple[WalExecutionRecorder, str]:
     """Return a recorder whose last event the full disk has refused, and the execution's id."""
     recorder, execution_id = bench.started(3)
