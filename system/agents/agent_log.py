@@ -241,8 +241,7 @@ class AgentLog:
         stays queued.
         """
         async with self.lock:
-            # A turn that was committed while this call waited for the lock may have cancelled some;
-            # an earlier call that was cancelled may have written some.
+            # A turn may have cancelled some meanwhile, and a cancelled call may have written some.
             for line in [line for line in self.queue.values() if self._is_superfluous(line)]:
                 del self.queue[line.key]
             if self.history.ended:
@@ -259,9 +258,10 @@ class AgentLog:
 
     def _is_superfluous(self, line: QueuedLine) -> bool:
         """Whether the log has it, or it is a notice that the agent has cancelled."""
-        if self.history.knows(line.key) or line.data.get("kind") != MessageKind.NOTICE:
-            return self.history.knows(line.key)
-        return line.key.removesuffix(".notice") not in self.history.subscriptions
+        if line.key in self.history.enqueued or line.key in self.history.controls:
+            return True
+        is_notice = line.data.get("kind") == MessageKind.NOTICE
+        return is_notice and line.key.removesuffix(".notice") not in self.history.subscriptions
 
     async def _create(self, creation: Creation, due: Sequence[QueuedLine]) -> None:
         record, history = creation.record, self.history
@@ -276,9 +276,7 @@ class AgentLog:
             history.apply(log.recovered)
             log.recovered = ()
         logged = (history.session is not None, history.agent is not None)
-        lines = [
-            line for line, is_logged in zip(creation.lines, logged, strict=True) if not is_logged
-        ]
+        lines = [line for line, known in zip(creation.lines, logged, strict=True) if not known]
         lines += [(line.event, line.data) for line in due if not history.knows(line.key)]
         if lines:
             await self._append(lines)
@@ -304,10 +302,12 @@ class AgentLog:
         Raises what ``EventLog.begin_segment`` raises, and ``AgentStopped``.
         """
         async with self.lock:
-            log, data = self._open(), make()
-            line = await self._run(lambda: log.begin_segment(data))
+            log, data, lines = self._open(), make(), list[Line]()
+            try:
+                await self._run(lambda: lines.append(log.begin_segment(data)))
+            finally:
+                self.history.apply(lines)
             self._refused.clear()
-            self.history.apply([line])
 
     async def remove_old_segments(self, before_ts: str) -> None:
         """Remove segments that are never read and that ended by ``before_ts``, if possible."""

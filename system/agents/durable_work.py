@@ -131,8 +131,14 @@ class DurableWork:
         async with self._opening:
             if self.stores is None:
                 assert self.create is not None
-                self.state = await self._host.workers.run(self.create)
-                self.begin(self._epoch)
+                create, created = self.create, list[StateDatabase]()
+                try:
+                    await self._host.workers.run(lambda: created.append(create()))
+                finally:
+                    # Also if this caller is cancelled: only one connection can be open.
+                    if created:
+                        self.state = created[0]
+                        self.begin(self._epoch)
             assert self.stores is not None
             return self.stores
 

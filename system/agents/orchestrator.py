@@ -130,23 +130,27 @@ class Orchestrator:
         """Whether a trigger of an agent is due, and the agent may take a turn."""
         return agent.may_run and self.durable.due_trigger(agent.session_id) is not None
 
-    def wake(self, agent: Agent) -> None:
-        """Start the task that takes the agent's turns, unless it runs or has nothing to do."""
+    def wake(self, agent: Agent) -> bool:
+        """Start the task that takes the agent's turns, if it has something to do.
+
+        Returns whether that task is under way.
+        """
         if self.take_turns is None:
             self.woken.add(agent.agent_id)
-            return
-        if self.closing:
-            return
+            return False
         turns = agent.work.turns
-        if turns.task is not None or agent.agent_id == USER:
-            return
-        if agent.runnable or self.has_due_trigger(agent):
-            turns.begin(self.task(self.take_turns(agent), f"turns of {agent.agent_id}"))
+        if turns.task is not None:
+            return True
+        if self.closing or agent.agent_id == USER:
+            return False
+        if not (agent.runnable or self.has_due_trigger(agent)):
+            return False
+        turns.begin(self.task(self.take_turns(agent), f"turns of {agent.agent_id}"))
+        return True
 
     async def wake_or_park(self, agent: Agent) -> None:
         """Wake an agent; if it has nothing to do, close the descriptor of its log."""
-        self.wake(agent)
-        if agent.work.turns.task is None:
+        if not self.wake(agent):
             await agent.log.park()
 
     def task(self, work: Coroutine[None, None, None], name: str) -> Task[None]:

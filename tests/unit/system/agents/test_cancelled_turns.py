@@ -1,4 +1,4 @@
-"""A turn whose task is cancelled, as when a program ends without ``close``."""
+"""Turns, and creations of ``state.db``, that are cancelled, as when a program ends."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from system.durable.trigger import TriggerSpec, TriggerStatus
 from system.errors import AgentStopped
 from system.ports import JsonObject
+from system.runtime import Options
+from tests.unit.system.agents.emitting import row, spec
 from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import SECOND_NS, Room, log_of, opened
 from tests.unit.system.agents.test_recorded_turns import payload, records, turn_lines
@@ -126,3 +129,47 @@ def test_a_line_whose_write_was_cancelled_is_written_once(
 
         written = room.read("user/events.jsonl")
         assert [written.count(name) for name in (b"from Ada", b"from Bob")] == [1, 1], steps
+
+
+@pytest.mark.parametrize("cancel", [cancel_turns, cancel_all_tasks])
+def test_a_snapshot_whose_write_was_cancelled_repeats_no_turn(
+    cancel: Callable[[Room, str, int], Awaitable[None]],
+) -> None:
+    for steps in range(60):
+        room, ada = opened(Options(snapshot_lines=4))
+        for _ in range(6):
+            room.say(ada, "before")
+        room.run(room.runtime.send(ada, "first"))
+        room.run(at_the_next_prompt(room))
+        room.run(cancel(room, ada, steps))
+        room.settle()
+
+        with suppress(AgentStopped):
+            room.say(ada, "second")
+
+        agent = room.agent(ada)
+        exchanges = room.run(agent.log.conversation())
+        assert len(exchanges) == agent.history.turn_count, steps
+
+
+async def emit_and_cancel(room: Room, trigger: TriggerSpec, steps: int) -> None:
+    call = asyncio.create_task(room.runtime.emit(trigger, "t"))
+    await cancel_all_tasks(room, "", steps)
+    await asyncio.wait([call])
+
+
+def test_a_database_whose_creation_was_cancelled_is_used_and_closed() -> None:
+    were_created = set()
+    for steps in range(20):
+        room, ada = opened()
+        tea = spec(room, ada)
+
+        room.run(emit_and_cancel(room, tea, steps))
+        room.settle()
+        were_created.add(room.runtime._orchestrator.state is not None)
+        room.run(room.runtime.emit(tea, "t"))
+        room.run(room.runtime.close())
+        room.open()
+        room.settle()
+        assert row(room, "t").status is TriggerStatus.DONE, steps
+    assert were_created == {True, False}
