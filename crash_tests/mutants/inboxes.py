@@ -79,21 +79,21 @@ refused_lines_are_forgotten = Mutant(
             "system.agents.agent_log",
             """
             due = list(self.queue.values())
-            if self.creation is not None:
+            try:
             """,
             """
             due = list(self.queue.values())
             self.queue.clear()
-            if self.creation is not None:
+            try:
             """,
         ),
         SourcePatch(
             "system.agents.agent_log",
             """
-            for line in due:
-                del self.queue[line.key]
+            for key in [line.key for line in due if self.history.knows(line.key)]:
+                del self.queue[key]
             """,
-            "",
+            "pass",
         ),
     ),
 )

@@ -79,11 +79,11 @@ bootstrap_is_volatile = Mutant(
             "system.agents.agent_log",
             """
             due = list(self.queue.values())
-            if self.creation is not None:
+            try:
             """,
             """
             due = list(self.queue.values()) if self.creation is None else []
-            if self.creation is not None:
+            try:
             """,
         ),
         SourcePatch(

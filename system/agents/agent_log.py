@@ -237,29 +237,29 @@ class AgentLog:
     async def write_queue(self) -> None:
         """Append all queued lines durably; create the agent first if necessary.
 
-        Raises as ``commit``, and ``UnknownAgent`` if the agent has ended; then everything
-        stays queued.
+        Raises as ``commit``, and ``UnknownAgent`` if the agent has ended; then all stay queued.
         """
         async with self.lock:
-            # A turn may have cancelled some meanwhile, and a cancelled call may have written some.
-            for line in [line for line in self.queue.values() if self._is_superfluous(line)]:
-                del self.queue[line.key]
             if self.history.ended:
                 raise UnknownAgent(self._agent_id, "it has ended")
             if self.stopped:
                 raise self._refusal()
-            due = list(self.queue.values())
-            if self.creation is not None:
-                await self._create(self.creation, due)
-            elif due:
-                await self._append([(line.event, line.data) for line in due])
-            for line in due:
+            # A turn that was committed while this call waited for the lock may have cancelled some.
+            for line in [line for line in self.queue.values() if self._is_cancelled(line)]:
                 del self.queue[line.key]
+            due = list(self.queue.values())
+            try:
+                if self.creation is not None:
+                    await self._create(self.creation, due)
+                elif due:
+                    await self._append([(line.event, line.data) for line in due])
+            finally:
+                # They may be in the log also if this call was cancelled.
+                for key in [line.key for line in due if self.history.knows(line.key)]:
+                    del self.queue[key]
 
-    def _is_superfluous(self, line: QueuedLine) -> bool:
-        """Whether the log has it, or it is a notice that the agent has cancelled."""
-        if line.key in self.history.enqueued or line.key in self.history.controls:
-            return True
+    def _is_cancelled(self, line: QueuedLine) -> bool:
+        """Whether it is a notice that the agent has cancelled."""
         is_notice = line.data.get("kind") == MessageKind.NOTICE
         return is_notice and line.key.removesuffix(".notice") not in self.history.subscriptions
 
