@@ -103,7 +103,7 @@ class Turns:
         except (Exception, CancelledError):
             if agent.history.turn_count > turns_before:
                 # A later turn of this lifetime would pass the outbox of this one.
-                agent.log.stop("a turn was cancelled; the next boot dispatches its outbox")
+                agent.log.stop("a turn was interrupted; the next boot dispatches its outbox")
             raise
 
     async def _turn_in_slot(self, agent: Agent, pause_ns: int) -> TurnComplete | None:

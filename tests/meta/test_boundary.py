@@ -10,7 +10,7 @@ from tests.meta.boundary import escapes
 from tests.meta.source_tree import name_of, python_files
 
 # The real host implements the ports.
-IMPLEMENTATIONS = {"system/host.py"}
+IMPLEMENTATIONS = {"system/host.py", "system/workers.py"}
 
 
 @pytest.mark.parametrize("path", list(python_files("system")), ids=name_of)

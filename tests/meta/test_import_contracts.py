@@ -31,6 +31,7 @@ MODULES = (
     "system/recovery/recovery.py",
     "system/root.py",
     "system/sessions/session.py",
+    "system/workers.py",
     "sim/world.py",
     "sim/disk/disk.py",
     "sim/disk/os_error.py",

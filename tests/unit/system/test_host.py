@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from system.host import THREADS, RealIds, real_host, run
+from system.host import RealIds, real_host, run
 from system.ports import FileKind, Host, OpenMode
+from system.workers import THREADS
 
 
 @pytest.fixture
@@ -319,3 +320,27 @@ def test_more_calls_than_threads_all_end_and_each_caller_gets_its_own_outcome(ho
         *results, failure = run(main())
         assert results == list(range(20 * THREADS))
         assert isinstance(failure, LookupError)
+
+
+def test_run_ends_tasks_that_a_cancelled_task_starts() -> None:
+    cancelled: list[str] = []
+
+    async def work(name: str, *following: str) -> None:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            cancelled.append(name)
+            if following:
+                started.append(asyncio.create_task(work(*following)))
+            raise
+
+    started: list[asyncio.Task[None]] = []
+
+    async def main() -> str:
+        started.append(asyncio.create_task(work("first", "second", "third")))
+        await asyncio.sleep(0)
+        return "done"
+
+    assert run(main()) == "done"
+    assert cancelled == ["first", "second", "third"]
+    assert all(task.done() for task in started)
