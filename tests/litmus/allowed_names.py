@@ -263,6 +263,15 @@ NAME_CLASSES: Final = (
         "ext4-journal ext4 ext4-ordered ext4-writeback xfs": "e/g=- f=A1 | e/g=A1 f=A1",
         "posix": "e/g=- f=- | e/g=- f=A1 | e/g=A1 f=- | e/g=A1 f=A1",
     }),
+    Litmus(
+        "move a file away, replace it, remove it, fsync the other (B20)", classes.f_and_t,
+        classes.replace_what_moved_away, {
+        "scc": "f=B1 h=- t=-",
+        "ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs": "f=B1 h=- t=- | f=B1 h=A1 t=-",
+        "posix": (
+            "f=- h=- t=B1 | f=- h=A1 t=B1 | f=A1 h=- t=B1 | f=B1 h=- t=- | f=B1 h=A1 t=-"
+        ),
+    }),
     Litmus("replace, fsync, move on, fsync (B10)", classes.f_and_t, classes.successor_moves_on, {
         "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "f=- h=B1 t=-",
         "btrfs": "f=- h=B1 t=- | f=A1 h=B1 t=-",

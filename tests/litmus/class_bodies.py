@@ -182,6 +182,13 @@ def rename_fdatasync(disk: Calls) -> None:
     disk.fdatasync("g")
 
 
+def replace_what_moved_away(disk: Calls) -> None:
+    disk.rename("f", "h")
+    disk.rename("t", "f")
+    disk.unlink("h")
+    disk.fsync("f")
+
+
 def rename_fdatasync_after_truncation(disk: Calls) -> None:
     disk.rename("f", "g")
     disk.truncate("o", 1)

@@ -58,7 +58,7 @@ class NaiveDisk:
             barrier = Barrier(self.model, operation, self.platter, self.unsynced)
             self.unsettled = barrier.unsettled(self.unsettled)
             self.old_tails = barrier.old_tails(self.old_tails)
-            self.unsynced = barrier.carry_out()
+            self.unsynced = barrier.carry_out(self.unsettled)
         elif isinstance(operation, FailedSync):
             raise NotImplementedError(operation)
         else:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Collection
 from dataclasses import replace
-from itertools import product
 
 from sim.disk.cache.operation import Sync
 from sim.disk.crash.persistence import Coverage, PersistenceModel, SyncedNames
+from tests.litmus.naive_cut import is_directory_now, loser_of, losses
 from tests.litmus.naive_order import is_metadata, names_of_new, needs, ordered
 from tests.litmus.naive_piece import (
     BLOCK,
@@ -138,46 +137,6 @@ class Barrier:
                     self.covered |= {
                         first for first in range(then) if self._comes_along(first, then)
                     }
-            self.covered |= self._names_of_those_that_made_room()
-
-    def _names_of_those_that_made_room(self) -> set[int]:
-        """Return the later names of files whose place the file of the barrier has, and so on."""
-        if self.model.coverage is not Coverage.NEEDS or self._is_directory():
-            return set()
-        found: set[int] = set()
-        names = [
-            (index, piece)
-            for index, piece in enumerate(self.pieces)
-            if index in self.covered and isinstance(piece, Name)
-        ]
-        for (first, a), (then, b) in product(names, names):
-            if first < then and not a.is_directory and self._makes_room(a, then, b):
-                found |= self._names_after(first)
-        return found
-
-    def _names_after(self, index: int) -> set[int]:
-        found: set[int] = set()
-        for later in range(index + 1, len(self.pieces)):
-            piece = self.pieces[later]
-            if not isinstance(piece, Name) or piece.inode != self.pieces[index].inode:
-                continue
-            if piece.gives is not None and names_of_new(
-                self.pieces, piece.gives[0], len(self.pieces)
-            ):
-                break
-            found.add(later)
-        return found
-
-    def _is_directory(self) -> bool:
-        """Return whether the inode of the barrier is a directory."""
-        node = self.platter.get(self.sync.inode)
-        if node is not None:
-            return stat.S_ISDIR(node.mode)
-        return any(
-            isinstance(piece, Creation) and stat.S_ISDIR(piece.mode)
-            for piece in self.pieces
-            if piece.inode == self.sync.inode
-        )
 
     def _comes_along(self, first: int, then: int) -> bool:
         a, b = self.pieces[first], self.pieces[then]
@@ -243,7 +202,7 @@ class Barrier:
 
     # -- the platter after it ---------------------------------------------------------------
 
-    def carry_out(self) -> list[Piece]:
+    def carry_out(self, unsettled: Collection[tuple[Entry, int]]) -> list[Piece]:
         """Change the platter, and return the pieces that are left unsynced."""
         left: list[Piece] = []
         for index, piece in enumerate(self.pieces):
@@ -253,7 +212,51 @@ class Barrier:
                 left += self._adapted(index)
         for index in sorted(self.covered):
             self._make_durable(index)
-        return left
+        return self._with_returns(left, unsettled)
+
+    def _with_returns(
+        self, left: list[Piece], unsettled: Collection[tuple[Entry, int]]
+    ) -> list[Piece]:
+        """Return the pieces that are left; by some of them a file gets a name back.
+
+        They take a name that the barrier has covered, without one on its directory, from the
+        file that has it now.
+        """
+        inode = self.sync.inode
+        if self.model.coverage is not Coverage.NEEDS or not inode:
+            return left
+        if is_directory_now(inode, self.platter, self.pieces):
+            return left
+        found: list[Piece] = []
+        for piece in left:
+            loser = self._gets_back(piece, found, unsettled) if isinstance(piece, Name) else 0
+            if isinstance(piece, Name) and piece.takes is not None and loser:
+                found.append(replace(piece, returns_to=loser))
+                found += losses(piece.call, loser, piece.takes)
+            else:
+                found.append(piece)
+        return found
+
+    def _gets_back(
+        self, piece: Name, before: list[Piece], unsettled: Collection[tuple[Entry, int]]
+    ) -> int:
+        """Return the file that gets a name back by a piece that is left, or 0."""
+        if piece.takes is None or piece.returns_to:
+            return 0
+        if piece.inode == self.sync.inode or not self._covers_alone(piece.inode, piece.takes):
+            return 0
+        return loser_of(piece.takes, piece.inode, self.platter, before, unsettled)
+
+    def _covers_alone(self, inode: int, entry: Entry) -> bool:
+        """Return whether the barrier covers a name of a file, and is not on its directory."""
+        return entry[0] != self.sync.inode and any(
+            piece.inode == inode
+            and piece.gives == entry
+            and not piece.is_directory
+            and not self._passing(index, piece)
+            for index, piece in enumerate(self.pieces)
+            if index in self.covered and isinstance(piece, Name)
+        )
 
     def _make_durable(self, index: int) -> None:
         piece = self.pieces[index]

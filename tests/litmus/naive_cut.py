@@ -209,10 +209,10 @@ def _unlink(
     unsettled: Unsettled,
 ) -> list[Piece]:
     inode, entry = unlink.inode, (unlink.directory, unlink.name)
-    loser = _loser(entry, inode, platter, unsynced, unsettled)
+    loser = loser_of(entry, inode, platter, unsynced, unsettled)
     pieces: list[Piece] = [
         Name(call, inode, Change.UNLINK, takes=entry, returns_to=loser),
-        *_losses(call, loser, entry),
+        *losses(call, loser, entry),
     ]
     durable = _durable_name(inode, entry, platter, unsynced)
     if model.rename_parts is RenameParts.SOME and durable not in (None, entry):
@@ -231,8 +231,8 @@ def _rename(
 ) -> list[Piece]:
     inode, replaced = rename.inode, rename.replaced
     old, new = (rename.directory, rename.name), (rename.to_directory, rename.to_name)
-    is_directory = _is_directory(inode, platter, unsynced)
-    loser = _loser(old, inode, platter, unsynced, unsettled)
+    is_directory = is_directory_now(inode, platter, unsynced)
+    loser = loser_of(old, inode, platter, unsynced, unsettled)
     whole = Name(
         call, inode, Change.RENAME, gives=new, takes=old, replaced=replaced,
         into=new[0] if new[0] != old[0] else 0, moved_from=old, returns_to=loser,
@@ -252,7 +252,7 @@ def _rename(
         return [whole]
     if model.rename_parts is RenameParts.ALL and not is_directory:
         without_order = [replace(part, into=0, returns_to=0) for part in parts]
-        return [*_losses(call, replaced, new), *without_order]
+        return [*losses(call, replaced, new), *without_order]
     pieces: list[Piece] = []
     in_parts = (
         rename.links_left
@@ -260,11 +260,11 @@ def _rename(
         or _has_unsynced_name(replaced, new, unsynced)
     )
     if not is_directory and in_parts and not _is_logged_since(inode, replaced, calls):
-        beneath = _loser(new, replaced, platter, unsynced, unsettled)
+        beneath = loser_of(new, replaced, platter, unsynced, unsettled)
         first = beneath or _replaced_before(new, replaced, platter, unsynced, unsettled)
-        pieces += _losses(call, replaced, new, first)
+        pieces += losses(call, replaced, new, first)
     pieces += [whole] if is_directory or new[0] == old[0] else parts
-    pieces += _losses(call, loser, old)
+    pieces += losses(call, loser, old)
     durable = _durable_name(inode, old, platter, unsynced)
     if not is_directory and durable is not None and durable not in (old, new):
         pieces.append(Name(call, inode, Change.DURABLE_NAME, takes=durable, into=new[0]))
@@ -285,7 +285,7 @@ def _is_logged_since(inode: int, other: int, calls: Sequence[Operation]) -> bool
     return is_logged
 
 
-def _losses(call: int, inode: int, entry: Entry, returns_to: int = 0) -> list[Piece]:
+def losses(call: int, inode: int, entry: Entry, returns_to: int = 0) -> list[Piece]:
     """Return the loss of a name by an inode; none for inode 0."""
     loss = Name(call, inode, Change.LOSS, takes=entry, returns_to=returns_to)
     return [loss] if inode else []
@@ -299,7 +299,7 @@ def _holders(entry: Entry, platter: Platter) -> set[int]:
     return {platter[directory].entries[name]}
 
 
-def _loser(
+def loser_of(
     entry: Entry, winner: int, platter: Platter, unsynced: list[Piece], unsettled: Unsettled
 ) -> int:
     """Return the first file whose loss of a name is unsynced; 0 without one.
@@ -334,17 +334,17 @@ def _replaced_before(
     loss of the name is unsynced. A file that moved away does not count.
     """
     first = next(iter(_holders(entry, platter)), 0)
-    if first in (0, winner) or _is_directory(first, platter, unsynced):
+    if first in (0, winner) or is_directory_now(first, platter, unsynced):
         return 0
     if (entry, first) in unsettled:
-        return _loser(entry, winner, platter, unsynced, unsettled)
+        return loser_of(entry, winner, platter, unsynced, unsettled)
     for piece in unsynced:
         if isinstance(piece, Name) and piece.inode == first and piece.moved_from == entry:
             return 0
     return first
 
 
-def _is_directory(inode: int, platter: Platter, unsynced: list[Piece]) -> bool:
+def is_directory_now(inode: int, platter: Platter, unsynced: list[Piece]) -> bool:
     for piece in unsynced:
         if isinstance(piece, Creation) and piece.inode == inode:
             return stat.S_ISDIR(piece.mode)

@@ -82,7 +82,7 @@ OVERLOOKING: Final[dict[str, PersistenceModel]] = {
     "T8": replace(XFS, truncation=Truncation.ZEROS_FIRST),
     "P1": replace(XFS, sequential=True, unit_bytes=4096, truncation=Truncation.WHOLE),
 }
-UNCONDITIONAL: Final = {"B6", "J3", "P2", "S1", "S2", "T2", "T3", "T4"}
+UNCONDITIONAL: Final = {"B6", "B20", "J3", "P2", "S1", "S2", "T2", "T3", "T4"}
 """Classes that every model allows which is not sequential; J3 these models too."""
 
 

@@ -21,7 +21,6 @@ from sim.disk.crash.micro_operation import (
     MicroOperation,
     MoveName,
     Name,
-    NameChange,
     SetSize,
     UnlinkName,
     WriteBlock,
@@ -42,56 +41,22 @@ def covered(ordering: Ordering, sync: Sync, is_directory: Callable[[int], bool])
     name that its file keeps brings the rename that moved a durable file away from that name.
     Otherwise a name that moved from one directory to another and back would be lost to the
     first of the two moves, or reappear at the place that it left. A name that the file of the
-    barrier had only for a time brings no directories: it does not reach the platter. A barrier on
-    a file also brings the later changes of the names of a file that moved away in this way.
+    barrier had only for a time brings no directories: it does not reach the platter.
     """
     if not sync.inode:
         return (1 << len(ordering.micros)) - 1
     only_needs = ordering.model.coverage is Coverage.NEEDS
     is_of_file = only_needs and not is_directory(sync.inode)
     passing = _pieces_of_passing_names(ordering, sync.inode) if is_of_file else set[int]()
-    found, moved_away = _closure(ordering, _asked_for(ordering, sync, passing), passing)
-    if is_of_file:
-        while more := _names_after(ordering, moved_away, is_directory) & ~found:
-            found, moved_away = _closure(ordering, found | more, passing)
-    return found
-
-
-def _closure(ordering: Ordering, asked_for: int, passing: set[int]) -> tuple[int, list[int]]:
-    """Return the pieces that these bring, and the renames that moved a file away from a name."""
-    only_needs = ordering.model.coverage is Coverage.NEEDS
     before = ordering.needs if only_needs else ordering.order
-    found, later, moved_away = asked_for, _Later(), list[int]()
+    found, later = _asked_for(ordering, sync, passing), _Later()
     for index in range(len(ordering.micros) - 1, -1, -1):
         micro = ordering.micros[index]
         has_made_room = _has_made_room(ordering, micro, later)
-        if has_made_room:
-            moved_away.append(index)
         if has_made_room or found >> index & 1 or later.has_changed(micro):
             found |= 1 << index | (0 if index in passing else before[index])
             later.add(micro)
-    return found, moved_away
-
-
-def _names_after(
-    ordering: Ordering, moved_away: list[int], is_directory: Callable[[int], bool]
-) -> int:
-    """Return the later changes of the names of files, up to a name in a new directory."""
-    found = 0
-    for index in moved_away:
-        number = ordering.micros[index].number
-        for later in range(index + 1, len(ordering.micros)):
-            micro = ordering.micros[later]
-            if micro.number != number or not isinstance(micro, NameChange):
-                continue
-            if is_directory(number) or _is_in_new_directory(ordering, micro):
-                break
-            found |= 1 << later
     return found
-
-
-def _is_in_new_directory(ordering: Ordering, micro: NameChange) -> bool:
-    return isinstance(micro, Arrival) and any(ordering.names_of_new(given_name(micro)[0]))
 
 
 class _Later:

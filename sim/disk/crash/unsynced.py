@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeGuard
 
 from sim.disk.cache.inode import BLOCK_BYTES
@@ -26,12 +26,15 @@ from sim.disk.crash.micro_operation import (
     CreateInode,
     ForgetName,
     MicroOperation,
+    MoveName,
     NameChange,
     SetSize,
+    UnlinkName,
     WriteBlock,
     ZeroTail,
+    taken_name,
 )
-from sim.disk.crash.notes import Carried, Note, Notes, OldTail, Surplus
+from sim.disk.crash.notes import Carried, LoggedName, Note, Notes, OldTail, Surplus
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.overtaken import sides
 from sim.disk.crash.persistence import Coverage, PersistenceModel
@@ -226,7 +229,7 @@ class Unsynced:
             self._ordering, durable, sync, self.is_directory
         )
         self._apply(applied, notes, sync, left)
-        self._keep(left)
+        self._keep(list(self._returning(left, notes, sync)))
 
     def _apply(
         self,
@@ -292,6 +295,27 @@ class Unsynced:
             left = self._survived(SurvivorSet())[failed.inode]
             inode = cache.own(failed.inode)
             inode.blocks, inode.size, inode.content_key = left.blocks, left.size, None
+
+    def _returning(
+        self, left: Iterable[MicroOperation], notes: Iterable[Note], sync: Sync
+    ) -> Iterator[MicroOperation]:
+        """Yield the pieces that a barrier leaves, and let them give names back.
+
+        ``notes`` has the names that it covered without one on their directory. If another file
+        loses such a name by a piece that is left, the file that it took it from gets it back. It
+        does not if the barrier is on a directory.
+        """
+        is_of_file = not self.is_directory(sync.inode)
+        logged = {note[1:] for note in notes if is_of_file and isinstance(note, LoggedName)}
+        for micro in left:
+            if isinstance(micro, UnlinkName | MoveName) and not micro.returns_to:
+                name = taken_name(micro)
+                is_logged = micro.number != sync.inode and (micro.number, *name) in logged
+                if is_logged and (former := self.former_holder(micro.number, *name)):
+                    yield micro._replace(returns_to=former)
+                    yield UnlinkName(micro.operation, former, *name)
+                    continue
+            yield micro
 
     def _keep(self, kept: list[MicroOperation]) -> None:
         """Make these the unsynced pieces, and order them anew."""
