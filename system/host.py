@@ -1,6 +1,6 @@
 """The ports of the runtime on the operating system: files, clocks, zones, random numbers, SQLite.
 
-This module is the only one of ``system`` that imports them, besides the threads of ``workers.py``.
+No other module of ``system`` imports them; the threads of the host are in ``workers.py``.
 """
 
 from __future__ import annotations
@@ -284,8 +284,8 @@ def reading_host(root: str) -> Host:
 def run(main: Coroutine[None, None, T]) -> T:
     """Run ``main`` on a new event loop; return its result or raise its exception.
 
-    All other tasks are cancelled when it has ended, also those that a cancelled one starts: a
-    runtime that ``main`` did not close starts some. Ctrl-C cancels ``main``, and raises
+    When it has ended, all other tasks are cancelled, and also those that a cancelled task starts,
+    as a runtime that ``main`` did not close does. Ctrl-C cancels ``main``, and raises
     ``KeyboardInterrupt`` at the end.
     """
     return asyncio.run(_alone(main))

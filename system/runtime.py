@@ -70,12 +70,12 @@ class Options:
     """``slots`` is the number of conversations that may be open, for each provider.
 
     ``turn_timeout_ns`` bounds the answer of a provider in one turn, ``provider_timeout_ns``
-    each other call of a provider, both in nanoseconds. ``recording`` is None if executions
-    are not recorded. A log with more than ``snapshot_lines`` lines after its last snapshot
-    begins a new segment. ``collection`` says when agents that have ended are collected; with
-    None they are kept. A trigger that was claimed ``most_attempts`` times without a result is
-    DEAD. ``router`` chooses the agent for triggers without a session, if there are several
-    root agents.
+    each other call of a provider and each call of the router, both in nanoseconds.
+    ``recording`` is None if executions are not recorded. A log with more than
+    ``snapshot_lines`` lines after its last snapshot begins a new segment. ``collection`` says
+    when agents that have ended are collected; with None they are kept. A trigger that was
+    claimed ``most_attempts`` times without a result is DEAD. ``router`` chooses the agent for
+    triggers without a session, if there are several root agents.
     """
 
     slots: int = 8

@@ -33,7 +33,7 @@ _PART_FOR_THE_MOMENT: Final = 0.3
 
 
 class RunDiagnosis(NamedTuple):
-    """The causes of a failed run. ``cause`` leads to its own disk; if none does, it is the first.
+    """The causes of a failed run. ``cause`` leads to its disk; if none does, it is the first.
 
     The other causes need other survivors of the same power cut.
     """

@@ -108,7 +108,7 @@ def lost_pieces(micros: Sequence[MicroOperation], point: CrashPoint) -> list[Mic
 
 
 def comparable(piece: MicroOperation, numbers: Sequence[int] = ()) -> MicroOperation:
-    """Return a piece in the form in which those of journals that differ in barriers are compared.
+    """Return a piece in a form that is equal in two journals that differ only in barriers.
 
     ``numbers`` has the number of each operation in the other journal. Whether the block of a
     write was allocated is left out, because a barrier before the write may have allocated it.

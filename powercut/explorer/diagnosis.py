@@ -346,9 +346,10 @@ def _cause(
 
 
 def _shown_first(harms: Harms, failures: Sequence[Failure]) -> list[Failure]:
-    """Return the failures, first the one that is shown: the simplest that does the worst harm.
+    """Return the failures; the first one is shown, and is the simplest that does the worst harm.
 
-    It has as many crashes as the simplest of all, and is a kill if that one is.
+    Only failures with as many crashes as the simplest of all are considered; if that one is a kill,
+    only kills.
     """
     first = failures[0]
     alike = (

@@ -118,10 +118,10 @@ def is_inserted(operation: Operation) -> bool:
 def done_in(
     changed: RecordedWorkload, numbers: Sequence[int], original: RecordedWorkload, failure: Failure
 ) -> int:
-    """Return the number of operations of ``changed`` before a failure of ``original``.
+    """Return the number of operations in ``changed`` before the crash of a failure of ``original``.
 
-    ``numbers`` are those of the operations of ``original``. Of the barriers behind the last one,
-    the crash follows those before its last entry.
+    ``numbers`` has the number in ``changed`` of each operation of ``original``. A barrier that was
+    inserted behind the last operation precedes the crash only if it precedes its last entry.
     """
     number, last = done_at(failure.crashes[0]), failure.entries - 1
     if failure.entries and original.history.entries[last].after == number:
@@ -166,9 +166,9 @@ def gap_of(
 ) -> Gap:
     """Return the gap of the barrier that belongs to the losses of ``failure``.
 
-    That is the first gap which begins with an operation that is lost. If the barrier is due for
-    none of these, it may still cover one, on the same inode and within a gap of the barrier: the
-    gap begins with the latest of these then. Otherwise it is the first gap of the workload.
+    That is the first gap that begins with a lost operation. If there is none, a barrier at the end
+    of a gap may still cover a lost operation within it, on the same inode. Then the gap begins with
+    the latest such operation. Otherwise it is the first gap of the workload.
     """
     lost = _lost_operations(workload, model, failure)
     gaps = [

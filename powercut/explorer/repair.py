@@ -202,7 +202,7 @@ class _Search:
     def better(
         self, barriers: tuple[MissingBarrier, ...], left: tuple[Failure, ...]
     ) -> tuple[tuple[MissingBarrier, ...], tuple[Failure, ...]] | None:
-        """Return ``barriers`` with one or two more that leave fewer failures than ``left``."""
+        """Return ``barriers`` with one or two more that prevent failures of ``left``, or None."""
         workload = with_barriers(self._workload, barriers)
         everything = LostPieces(workload, self._model, left[:_COMPARED_FAILURES])
         pool: list[MissingBarrier] = []
@@ -225,7 +225,7 @@ class _Search:
         if found is None:
             return None
         count, first = self._remaining(barriers)
-        # A barrier causes no failure, so those that are new were left out of the sample before.
+        # A barrier causes no failure, so the sample had left out the failures that are new.
         known = {failure.state for failure in self.left(barriers)}
         count += sum(failure.state not in known for failure in self.left(found))
         return (found, self.left(found)) if self._remaining(found) < (count, first) else None

@@ -237,7 +237,7 @@ class AgentLog:
     async def write_queue(self) -> None:
         """Append all queued lines durably; create the agent first if necessary.
 
-        Raises as ``commit``, and ``UnknownAgent`` if the agent has ended; then all stay queued.
+        Raises as ``commit``, and ``UnknownAgent`` if the agent has ended; unwritten lines stay.
         """
         async with self.lock:
             if self.history.ended:
@@ -254,7 +254,7 @@ class AgentLog:
                 elif due:
                     await self._append([(line.event, line.data) for line in due])
             finally:
-                # They may be in the log also if this call was cancelled.
+                # The lines may be in the log even if this call was cancelled.
                 for key in [line.key for line in due if self.history.knows(line.key)]:
                     del self.queue[key]
 

@@ -11,7 +11,7 @@ from system.ports import Clock
 def under_way(task: Task[None] | None) -> Task[None] | None:
     """Return a task that has not ended, or None.
 
-    A task that is cancelled before its first step never runs code that would mark its end.
+    The task is asked, because one that is cancelled before its first step never marks its end.
     """
     return None if task is None or task.done() else task
 
@@ -39,7 +39,7 @@ class BackgroundWork:
         self._task = task
 
     def end(self) -> None:
-        """Mark the end of the work; called by a task that goes on with something else."""
+        """Mark the end of the work; called by its task, if that goes on with other work."""
         assert not self._pausing, "a task ends while it pauses"
         self._task = None
 

@@ -135,7 +135,7 @@ class DurableWork:
                 try:
                     await self._host.workers.run(lambda: created.append(create()))
                 finally:
-                    # Also if this caller is cancelled: only one connection can be open.
+                    # Keep it even if this caller is cancelled: only one connection can be open.
                     if created:
                         self.state = created[0]
                         self.begin(self._epoch)

@@ -102,7 +102,7 @@ class Turns:
                 await dispatcher.finish(agent)
         except (Exception, CancelledError):
             if agent.history.turn_count > turns_before:
-                # A later turn of this lifetime would pass the outbox of this one.
+                # A later turn of this lifetime would move the watermark past this outbox.
                 agent.log.stop("a turn was interrupted; the next boot dispatches its outbox")
             raise
 

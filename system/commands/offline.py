@@ -102,7 +102,7 @@ def sentence_of(error: OSError) -> str:
 
 
 def remedy_of(error: OSError, otherwise: str) -> str:
-    """Return the remedy of a root that may not be read or changed, or another one."""
+    """Return the remedy for a root that may not be read or changed, else ``otherwise``."""
     return _REMEDIES.get(error.errno or 0, otherwise)
 
 

@@ -260,7 +260,8 @@ def encoded_arguments(intent: Intent) -> bytes:
         raise BadActivity(f"action={action.name!r} is {action.side_effect} and needs no row")
     if type(intent.key) is not str or not _KEY.fullmatch(intent.key):
         raise BadActivity(
-            f"key={shown(intent.key, 200)} is not activity: and up to 400 visible ASCII characters"
+            f"key={shown(intent.key, 200)} is not a key;"
+            " give activity: and 1 to 400 visible ASCII characters"
         )
     if intent.task_id is not None:
         check_texts(task_id=intent.task_id)

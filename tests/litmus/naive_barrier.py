@@ -217,10 +217,10 @@ class Barrier:
     def _with_returns(
         self, left: list[Piece], unsettled: Collection[tuple[Entry, int]]
     ) -> list[Piece]:
-        """Return the pieces that are left; by some of them a file gets a name back.
+        """Return the pieces that are left; some of them give a name back to its former holder.
 
-        They take a name that the barrier has covered, without one on its directory, from the
-        file that has it now.
+        Such a piece takes a name from the file that has it now, and the barrier has covered that
+        name without being on its directory.
         """
         inode = self.sync.inode
         if self.model.coverage is not Coverage.NEEDS or not inode:
@@ -240,7 +240,7 @@ class Barrier:
     def _gets_back(
         self, piece: Name, before: list[Piece], unsettled: Collection[tuple[Entry, int]]
     ) -> int:
-        """Return the file that gets a name back by a piece that is left, or 0."""
+        """Return the file to which a piece that is left gives a name back, or 0."""
         if piece.takes is None or piece.returns_to:
             return 0
         if piece.inode == self.sync.inode or not self._covers_alone(piece.inode, piece.takes):

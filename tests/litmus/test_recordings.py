@@ -83,7 +83,7 @@ OVERLOOKING: Final[dict[str, PersistenceModel]] = {
     "P1": replace(XFS, sequential=True, unit_bytes=4096, truncation=Truncation.WHOLE),
 }
 UNCONDITIONAL: Final = {"B6", "B20", "J3", "P2", "S1", "S2", "T2", "T3", "T4"}
-"""Classes that every model allows which is not sequential; J3 these models too."""
+"""Classes that every non-sequential model allows; the sequential models allow J3 too."""
 
 
 def _counterexamples() -> Iterator[Any]:

@@ -14,8 +14,8 @@ _STAYING = (Growth.ALLOCATION, Growth.TRUNCATION)
 def left_by(failed: FailedSync, micros: Sequence[MicroOperation]) -> Iterator[MicroOperation]:
     """Yield the pieces without those that the kernel forgets because their pages count as clean.
 
-    These are the data in the pages of the barrier, and the sizes of writes that end in them; not
-    those of truncations, and of allocations that extended the file.
+    These are the data in the pages of the barrier, and the sizes of writes that end in them. The
+    sizes of truncations, and of allocations that extended the file, stay.
     """
     first, _ = pages_of(failed)
     for index, micro in enumerate(micros):

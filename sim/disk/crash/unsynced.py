@@ -299,11 +299,11 @@ class Unsynced:
     def _returning(
         self, left: Iterable[MicroOperation], notes: Iterable[Note], sync: Sync
     ) -> Iterator[MicroOperation]:
-        """Yield the pieces that a barrier leaves, and let them give names back.
+        """Yield the pieces that a barrier leaves; some give a name back to its former holder.
 
-        ``notes`` has the names that it covered without one on their directory. If another file
-        loses such a name by a piece that is left, the file that it took it from gets it back. It
-        does not if the barrier is on a directory.
+        ``notes`` has the names that only barriers on files have covered, none on their directory.
+        If a piece that is left takes such a name from another file than that of the barrier, the
+        file that had the name before gets it back. A barrier on a directory gives no name back.
         """
         is_of_file = not self.is_directory(sync.inode)
         logged = {note[1:] for note in notes if is_of_file and isinstance(note, LoggedName)}

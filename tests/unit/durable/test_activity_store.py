@@ -218,8 +218,8 @@ def test_an_activity_under_way_is_not_resolved(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("changed", "error", "message"),
     [
-        ({"key": "mail"}, BadActivity, "'mail' is not activity: and up to 400 visible ASCII"),
-        ({"key": "activity:a b"}, BadActivity, "activity:a b' is not activity: and up to 400"),
+        ({"key": "mail"}, BadActivity, "'mail' is not a key; give activity: and 1 to 400"),
+        ({"key": "activity:a b"}, BadActivity, "activity:a b' is not a key; give activity: and"),
         ({"arguments": {"a": "b" * (1 << 20)}}, BadActivity, "over the limit of 1048576"),
         ({"arguments": {"a": float("inf")}}, NotPlainJson, "not a finite number"),
         ({"action": Action("look", SideEffectClass.READ_ONLY, provider_dedup=False, timeout_ns=1)},

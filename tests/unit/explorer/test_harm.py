@@ -83,7 +83,7 @@ def test_a_file_that_loses_its_old_content_as_well_is_corrupt() -> None:
 
 
 def test_the_failure_that_is_shown_does_the_worst_harm() -> None:
-    """B is lost with fewer sectors than A, without which the file is corrupt."""
+    """Losing B takes fewer lost sectors than losing A; without A the file is corrupt."""
 
     def workload(process: Process, ack: History) -> None:
         descriptor = process.open("/t", os.O_CREAT | os.O_WRONLY)

@@ -104,7 +104,7 @@ def test_the_barriers_that_a_recovery_misses_are_one_cause() -> None:
 
 
 def test_a_failure_whose_recoveries_are_not_all_known_has_no_diagnosis_of_one() -> None:
-    """The second of three crashes is one that no recovery of this disk has."""
+    """The second of the three crashes is possible in no recovery of this disk."""
     found = diagnosed(announce, finishing(synced=False), ("ext4",)).explorations["ext4"]
     failure = next(each for each in found.failures if len(each.crashes) == 2)
     strange = CrashPoint(1, Phase.DURING, CrashKind.KILL, kept=4096)

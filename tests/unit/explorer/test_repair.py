@@ -1,4 +1,4 @@
-"""The repair keeps no barrier that the others make unnecessary, and none is refused by chance."""
+"""The repair keeps no unnecessary barrier, and refuses none because of a changed sample."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ SECTOR = 512
 
 
 def before() -> Image:
-    """A disk with a file of one block."""
+    """Return a disk with a file of one block."""
     process = Process(Disk())
     process.write(process.open("/old", os.O_CREAT | os.O_WRONLY), b"-" * 3 * SECTOR)
     return process.disk.unmounted()

@@ -52,7 +52,7 @@ async def cancel_turns(room: Room, agent_id: str, steps: int) -> None:
 
 
 async def cancel_all_tasks(_room: Room, _agent_id: str, steps: int) -> None:
-    """Cancel all tasks after so many steps, as ``asyncio.run`` does when its program ends."""
+    """Cancel all tasks after ``steps`` steps, as ``asyncio.run`` does when its program ends."""
     for _ in range(steps):
         await asyncio.sleep(0)
     for task in asyncio.all_tasks() - {asyncio.current_task()}:
@@ -74,7 +74,7 @@ def work(name: str) -> tuple[tuple[str, JsonObject], ...]:
 
 
 async def at_the_next_prompt(room: Room) -> None:
-    """Return when the provider is asked."""
+    """Wait until the provider gets a prompt."""
     asked = asyncio.Event()
 
     async def ask() -> None:

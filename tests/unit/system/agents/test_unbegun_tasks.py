@@ -1,4 +1,4 @@
-"""Background tasks that a program cancels, most before their first step: others follow them."""
+"""New tasks replace the background tasks that a program cancels, most before their first step."""
 
 from __future__ import annotations
 
