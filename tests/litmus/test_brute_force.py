@@ -83,6 +83,7 @@ def test_a_power_cut_without_losses_leaves_the_page_cache(
 @example(program=[("append", "f", "B1"), ("write", "f", "C3", 4095), ("fdatasync", "f")])
 @example(program=[("append", "f", "B1"), ("fsync", "d/f"), ("append", "d/f", "C2"), ("fsync", "")])
 @example(program=[("truncate", "f", 1), ("fsync", "f"), ("truncate", "f", 9)])
+@example(program=[("truncate", "f", 1), ("truncate", "f", 1), ("fdatasync", "f")])
 def test_reading_the_unsynced_pieces_changes_nothing(
     model: PersistenceModel, program: Program
 ) -> None:

@@ -386,6 +386,9 @@ def _is_content(operation: Operation, sync: Sync) -> TypeGuard[_ContentChange]:
     """Return whether this operation changes only content that a barrier covers."""
     if not (isinstance(operation, _ContentChange) and sync.inode in {0, operation.inode}):
         return False
+    if isinstance(operation, Resize) and operation.size == operation.size_before:
+        # fdatasync does not cover it.
+        return not sync.data_only
     if not sync.end:
         return True
     # Another change, or a write that leaves a gap, may have pieces in other pages.
