@@ -386,9 +386,8 @@ def _is_content(operation: Operation, sync: Sync) -> TypeGuard[_ContentChange]:
     """Return whether this operation changes only content that a barrier covers."""
     if not (isinstance(operation, _ContentChange) and sync.inode in {0, operation.inode}):
         return False
-    if isinstance(operation, Resize) and operation.size == operation.size_before:
-        # fdatasync does not cover it.
-        return not sync.data_only
+    if sync.data_only and isinstance(operation, Resize) and operation.size == operation.size_before:
+        return False
     if not sync.end:
         return True
     # Another change, or a write that leaves a gap, may have pieces in other pages.
