@@ -40,6 +40,6 @@ def is_sampled(execution_id: str, rate: float) -> bool:
 
 def checked_rate(rate: object) -> float:
     """Return a sample rate; raises ``ValueError`` for anything but a number from 0.0 to 1.0."""
-    if not isinstance(rate, int | float) or not 0.0 <= rate <= 1.0:
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0.0 <= rate <= 1.0:
         raise ValueError(f"sample_rate is {shown(rate)}; give a number from 0.0 to 1.0")
     return rate

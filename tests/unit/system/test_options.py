@@ -39,7 +39,7 @@ def test_an_option_of_the_collection_is_checked(options: dict[str, Any]) -> None
         CollectionOptions(**options)
 
 
-@pytest.mark.parametrize("rate", [-0.1, 1.1, float("nan"), "1"])
+@pytest.mark.parametrize("rate", [-0.1, 1.1, float("nan"), "1", True])
 def test_a_sample_rate_is_a_part_of_all_executions(rate: Any) -> None:
     with pytest.raises(ValueError, match=r"sample_rate is .*; give a number from 0\.0 to 1\.0"):
         RecordingOptions(sample_rate=rate)
