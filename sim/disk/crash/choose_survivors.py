@@ -74,7 +74,7 @@ def choose_survivors(choices: Choices, ordering: Ordering) -> SurvivorSet:
 
 
 def _wanted(choices: Choices, ordering: Ordering) -> int:
-    """Return the survivors of a pattern, which the model may not allow."""
+    """Return the survivors of a pattern, among which some may need pieces that are not."""
     count = len(ordering.micros)
     everything = (1 << count) - 1
     pattern = Pattern(choices.integer("survivors", 0, len(Pattern) - 1))
@@ -90,20 +90,12 @@ def _wanted(choices: Choices, ordering: Ordering) -> int:
     if pattern is Pattern.PREFIX:
         return (1 << place) - 1
     if pattern is Pattern.WITHOUT_ONE:
-        return everything & ~_with_followers(ordering, place)
+        return everything & ~(1 << place)
     return ordering.order[place] | 1 << place
 
 
 def _of_kind(micros: list[MicroOperation], *kinds: type[MicroOperation]) -> int:
     return sum(1 << index for index, micro in enumerate(micros) if isinstance(micro, kinds))
-
-
-def _with_followers(ordering: Ordering, index: int) -> int:
-    followers = 1 << index
-    for later, before in enumerate(ordering.order):
-        if before >> index & 1:
-            followers |= 1 << later
-    return followers
 
 
 def _torn(choices: Choices, ordering: Ordering, survived: int) -> tuple[tuple[int, int], ...]:
