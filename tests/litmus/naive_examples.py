@@ -18,6 +18,8 @@ EXAMPLES: Final[tuple[Program, ...]] = (
     [("truncate", "f", 1), ("fsync", "f"), ("truncate", "f", 512)],
     [("truncate", "f", 1), ("append", "f", "B1"), ("truncate", "f", 1),
      ("fsync", "f"), ("truncate", "f", 2)],
+    # A size that a truncation has taken away comes back as the end of a block below a gap.
+    [("truncate", "f", 4096), ("fsync", "f"), ("truncate", "f", 1), ("write", "f", "C3", 8192)],
     # A name that a durable rename removed does not come back: of a file, of a directory.
     [("mkdir", "e"), ("write", "e/g", "A1", 0), ("rename", "e/g", "f"), ("fsync", "")],
     [("mkdir", "h"), ("rename", "h", "e"), ("rename", "f", "e/g"), ("fsync", "e")],
