@@ -82,6 +82,18 @@ def test_a_write_is_torn_at_its_ends_and_in_between() -> None:
     assert {kept for each in chosen for _, kept in each.torn} == {1, 5, 8, 15}
 
 
+def test_each_lost_write_is_stale_in_a_chosen_state() -> None:
+    disk = Disk(Image.empty(), MODELS["ext4-writeback"])
+    process = Process(disk)
+    for name in ("/f", "/g"):
+        process.write(process.open(name, os.O_WRONLY | os.O_CREAT), b"data")
+    space = StateSpace(disk.unsynced())
+    writes = [index for index, each in enumerate(space.micros) if isinstance(each, WriteBlock)]
+    stale = [each for each in space.representative() if each.stale]
+    assert [each.stale for each in stale] == [(index,) for index in writes]
+    assert all(each.lost == each.stale for each in stale)
+
+
 def test_many_pieces_are_lost_by_whole_calls() -> None:
     disk = Disk(Image.empty(), MODELS["posix"])
     process = Process(disk)
