@@ -32,9 +32,10 @@ def is_plausible(
 ) -> bool:
     """Return whether ``runtime`` had a reason to raise ``refused``.
 
-    ``taken`` are the names that were taken when the call began. Their agents may have ended
-    since, or may be spawned and not created yet, so that the view contains neither. The
-    target checks when it quiesces that no name stays taken without an agent.
+    ``taken`` are the names that were taken when the call began, and those of abandoned creations
+    that may be under way. Their agents may have ended since, or may be spawned and not created
+    yet, so that the view contains neither. The target checks when it quiesces that no name stays
+    taken without an agent.
     """
     view = runtime.view()
     names = {*taken, *(agent.name for agent in view.agents)}

@@ -28,6 +28,7 @@ class OperatorCall(NamedTuple):
     ``acknowledge`` or ``refuse`` report its end to the shadow. After an exception that is not
     one of ``refusals`` the call stays in flight. ``check_record`` gets a function that reads a
     snapshot, and the result of the call: it checks the session record that the call has written.
+    ``names`` are the names of agents that the call takes, also if it fails in the end.
     """
 
     work: Callable[[], Coroutine[Any, Any, Any]]
@@ -35,6 +36,7 @@ class OperatorCall(NamedTuple):
     refuse: Callable[[], None]
     refusals: tuple[type[Exception], ...] = _REFUSALS
     check_record: Callable[[_Read, Any], None] = lambda _read, _result: None
+    names: frozenset[str] = frozenset()
 
     async def result(self, patience: Json) -> Any:
         """Return or raise the result of the call.
@@ -83,6 +85,7 @@ class Operator:
             lambda: self._shadow.creates.refuse(request_id),
             (RuntimeRefused, ProviderError),
             lambda read, agent_id: self._records.created(read(), agent_id),
+            frozenset({name}),
         )
 
     def send(self, runtime: Runtime, agent_id: str, arguments: Arguments) -> OperatorCall:

@@ -105,7 +105,7 @@ class RuntimeTarget(RuntimeBoots):
         return self._make(self._operator.acknowledge(self._runtime, message_id), arguments)
 
     def _make(self, call: OperatorCall, arguments: Arguments) -> str:
-        taken = [name for name in NAMES if self._runtime.is_taken(name)]
+        taken = {name for name in NAMES if self._runtime.is_taken(name)} | self._abandoned_names
         self._abandoned_under_fault |= self._abandoned and bool(self.fault_plan)
         try:
             result = self._call(call.result(arguments["patience"]))
@@ -113,6 +113,7 @@ class RuntimeTarget(RuntimeBoots):
             self.marks.reach(CALL_GIVEN_UP)
             self._abandoned = True
             self._abandoned_under_fault |= bool(self.fault_plan)
+            self._abandoned_names |= call.names
             return "abandoned"
         except _REFUSED as refused:
             if isinstance(refused, call.refusals):
@@ -147,6 +148,7 @@ class RuntimeTarget(RuntimeBoots):
             self._call(self._pass(arguments["steps"]))
         else:
             self._world.loop.run_until_idle()
+            self._abandoned_names = frozenset()
             self._raise_failures()
         self._shadow.observe(self._runtime.view())
         return "ran"
@@ -182,6 +184,7 @@ class RuntimeTarget(RuntimeBoots):
     def _quiesce(self, _arguments: Arguments) -> str:
         self.providers.clear()
         self._world.loop.run_until_idle()
+        self._abandoned_names = frozenset()
         if self.fault_plan or is_stopped(self._runtime):
             self._world.loop.advance(HOUR_NS)
             self._raise_failures()

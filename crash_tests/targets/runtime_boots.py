@@ -78,6 +78,8 @@ class RuntimeBoots(AgentsTarget):
         self._recording = recording
         self._boots = 0
         self._stepped = self._abandoned = self._abandoned_under_fault = False
+        # Names that an abandoned creation may take and give up again at any moment.
+        self._abandoned_names: frozenset[str] = frozenset()
         self._recover = recover
         self._operator = Operator(self._shadow)
         self._awaited: frozenset[str] = frozenset()
@@ -108,6 +110,7 @@ class RuntimeBoots(AgentsTarget):
         self.providers.boot(self._slots)
         self._offset_ns = offset_ns = self._clock_offset_ns()
         self._abandoned = self._abandoned_under_fault = False
+        self._abandoned_names = frozenset()
         options = Options(self._slots, self._framing, recording=self._recording, collection=None)
         providers = self.providers.by_name
         try:
@@ -135,7 +138,8 @@ class RuntimeBoots(AgentsTarget):
         observed = self._observed_work()
         snapshot = self._read().with_ended(_ended(observed))
         doubtful = bool(self._shadow.operator.in_flight)
-        happened = self._shadow.settle(snapshot, self._latest_ns())
+        faulty = bool(self.fault_plan)
+        happened = self._shadow.settle(snapshot, self._latest_ns(), faulty=faulty)
         self._mark_recovery(snapshot, happened=happened, lost=doubtful and not happened)
         if observed is not None:
             self._work.settle(snapshot, observed, self._latest_ns(), self._now_ns())

@@ -30,6 +30,7 @@ _READ: Final = re.compile(
 _DIRECTORY: Final = re.compile(
     r"(?:user|archive|agents|agents/[0-9a-f]{32}|records|snapshots|wal)/"
 )
+_TEMPORARY: Final = re.compile(r"\.tmp\.[0-9a-f]{8}$")
 _ARCHIVE: Final = re.compile(r"archive/([0-9a-f]{32})\.jsonl")
 _SEGMENT: Final = re.compile(r"(.+/events)\.([1-9][0-9]*)(\.jsonl)")
 _MOST_CACHED_STATES: Final = 16
@@ -41,12 +42,14 @@ def log_path(session_id: str) -> str:
     return f"agents/{session_id}/events.jsonl"
 
 
-def garbage(paths: Iterable[str]) -> list[str]:
+def garbage(paths: Iterable[str], *, temporaries: bool = True) -> list[str]:
     """Return the paths that no boot will ever read, sorted; directories end with a slash.
 
     Call it after a recovery: a running process leaves temporaries that the next boot deletes.
+    Without ``temporaries`` they are left out: a fault may have refused to remove them.
     """
-    return sorted(filterfalse(_is_read, paths))
+    unread = filterfalse(_is_read, paths)
+    return sorted(path for path in unread if temporaries or not _TEMPORARY.search(path))
 
 
 # Snapshots of one root contain the same few paths.

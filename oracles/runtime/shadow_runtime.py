@@ -146,14 +146,21 @@ class ShadowRuntime:
         check_watermarks(snapshot.excusing(self._excused), {})
 
     def settle(
-        self, snapshot: RootSnapshot, now_ns: int | None = None, unrecovered: Collection[str] = ()
+        self,
+        snapshot: RootSnapshot,
+        now_ns: int | None = None,
+        unrecovered: Collection[str] = (),
+        *,
+        faulty: bool = False,
     ) -> bool:
         """Check the first snapshot after a recovery, taken before any turn runs.
 
         Every line in it is durable from here on, and an operation in flight that left none
         must not appear later. ``unrecovered`` are sessions that this recovery reported as not
         opened, or stopped, because of a fault; their operations stay in flight until the next
-        recovery. Returns whether an operation of the operator that was in flight took effect.
+        recovery. After a recovery that was ``faulty``, the disk may have refused to remove a
+        temporary file, which the next one removes. Returns whether an operation of the operator
+        that was in flight took effect.
         """
         if not snapshot.agents and self._must_have_agents():
             files = sorted(snapshot.files)
@@ -167,7 +174,7 @@ class ShadowRuntime:
         check_delivered(recovered)
         check_lost_turns(recovered)
         self._check_turns(judged)
-        unread = garbage(snapshot.files)
+        unread = garbage(snapshot.files, temporaries=not faulty)
         if unread:
             raise Garbage("recovery left files that no boot will ever read", paths=unread)
         happened = self.operator.settle(recovered)

@@ -249,3 +249,5 @@ def test_files_that_nobody_reads_are_garbage() -> None:
         "other/",
     ]
     assert garbage([*read, *left]) == sorted(left)
+    left.remove(f"{session}/session.json.tmp.00000000")
+    assert garbage([*read, *left], temporaries=False) == sorted(left)
