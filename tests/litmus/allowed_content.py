@@ -121,6 +121,31 @@ CONTENT_CLASSES: Final = (
         "xfs": "f=- | f=03 | f=05,B1 | f=empty",
     }),
     Litmus(
+        "replace by a file with allocated blocks (E3)", bodies.f_a2, classes.replace_by_allocated, {
+        "scc ext4-journal": "f=A2 t=- | f=A2 t=B2 | f=A2 t=empty | f=B2 t=-",
+        "ext4": (
+            "f=01 t=- | f=02 t=- | f=A2 t=- | f=A2 t=01 | f=A2 t=02 | f=A2 t=B1 | f=A2 t=B2 | "
+            "f=A2 t=empty | f=B1 t=- | f=B2 t=-"
+        ),
+        "ext4-ordered btrfs": (
+            "f=01 t=- | f=02 t=- | f=A2 t=- | f=A2 t=01 | f=A2 t=02 | f=A2 t=B1 | f=A2 t=B2 | "
+            "f=A2 t=empty | f=B1 t=- | f=B2 t=- | f=empty t=-"
+        ),
+        "ext4-writeback": (
+            "f=01 t=- | f=02 t=- | f=A2 t=- | f=A2 t=01 | f=A2 t=02 | f=A2 t=B1 | f=A2 t=B2 | "
+            "f=A2 t=S1 | f=A2 t=S2 | f=A2 t=empty | f=B1 t=- | f=B2 t=- | f=S1 t=- | f=S2 t=- | "
+            "f=empty t=-"
+        ),
+        "xfs": (
+            "f=A2 t=- | f=A2 t=B1 | f=A2 t=B2 | f=A2 t=empty | f=B1 t=- | f=B2 t=- | f=empty t=-"
+        ),
+        "posix": (
+            "f=01 t=- | f=02 t=- | f=A2 t=- | f=A2 t=01 | f=A2 t=02 | f=A2 t=B1 | f=A2 t=B1,01 | "
+            "f=A2 t=B2 | f=A2 t=S1 | f=A2 t=S2 | f=A2 t=empty | f=B1 t=- | f=B1,01 t=- | "
+            "f=B2 t=- | f=S1 t=- | f=S2 t=- | f=empty t=-"
+        ),
+    }),
+    Litmus(
         "overwrite, synchronous write of another page (S1)", bodies.f_a4098,
         classes.overwrite_and_sync_another_page, {
         "scc ext4-journal": "f=B1,A4095,C1,A1",

@@ -286,6 +286,12 @@ def sparse_and_allocate(disk: Calls) -> None:
     disk.allocate("f", 2, 1)
 
 
+def replace_by_allocated(disk: Calls) -> None:
+    disk.write("t", "B2")
+    disk.allocate("t", 0, 1)
+    disk.rename("t", "f")
+
+
 def two_names_and_t(disk: Calls) -> None:
     disk.write("f", "A1")
     disk.link("f", "g")

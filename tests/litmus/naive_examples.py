@@ -19,7 +19,18 @@ EXAMPLES: Final[tuple[Program, ...]] = (
     [("truncate", "f", 1), ("append", "f", "B1"), ("truncate", "f", 1),
      ("fsync", "f"), ("truncate", "f", 2)],
     # A size that a truncation has taken away comes back as the end of a block below a gap.
-    [("truncate", "f", 4096), ("fsync", "f"), ("truncate", "f", 1), ("write", "f", "C3", 8192)],
+    [("truncate", "f", 4096), ("fsync", "f"), ("truncate", "f", 0), ("write", "f", "C3", 8192)],
+    # A rename over a name writes no file whose blocks are allocated, before the write or after it.
+    [("create", "g"), ("fsync", "g"), ("allocate", "g", 0, 3), ("write", "g", "C3", 1),
+     ("rename", "g", "f")],
+    [("write", "g", "C3", 0), ("allocate", "g", 0, 1), ("rename", "g", "f")],
+    # Of a file with a block that is not, it writes all.
+    [("write", "g", "C3", 4095), ("allocate", "g", 0, 1), ("rename", "g", "f")],
+    [("create", "g"), ("fsync", "g"), ("write", "g", "C3", 4095), ("allocate", "g", 0, 4097),
+     ("allocate", "g", 0, 1), ("rename", "g", "f")],
+    # A truncation frees them.
+    [("create", "g"), ("fsync", "g"), ("write", "g", "A1", 0), ("allocate", "g", 0, 1),
+     ("truncate", "g", 0), ("write", "g", "B2", 0), ("rename", "g", "f")],
     # A name that a durable rename removed does not come back: of a file, of a directory.
     [("mkdir", "e"), ("write", "e/g", "A1", 0), ("rename", "e/g", "f"), ("fsync", "")],
     [("mkdir", "h"), ("rename", "h", "e"), ("rename", "f", "e/g"), ("fsync", "e")],

@@ -122,8 +122,26 @@ def ordered(model: PersistenceModel, pieces: list[Piece], first: int, then: int)
     if isinstance(b, Name) and b.change is Change.RENAME and b.replaced and a.inode == b.inode:
         if model.rename_waits is RenameWaits.DATA:
             return isinstance(a, Size | Data)
-        return model.rename_waits is RenameWaits.SIZE and isinstance(a, Size)
+        if model.rename_waits is RenameWaits.SIZE and isinstance(a, Size):
+            return _is_written_by_rename(a, pieces[:then])
     return False
+
+
+def _is_written_by_rename(size: Size, before: list[Piece]) -> bool:
+    """Return whether a rename over a name writes this size of the file that moves.
+
+    It does nothing for a file whose blocks ``posix_fallocate`` has allocated.
+    """
+    if size.sized not in (Sized.WRITE, Sized.BLOCK):
+        return True
+    allocated = 0
+    for piece in before:
+        if isinstance(piece, Size) and piece.inode == size.inode:
+            if piece.sized in (Sized.ALLOCATE, Sized.WITHIN):
+                allocated = max(allocated, piece.size)
+            elif piece.is_set:
+                allocated = min(allocated, piece.size)
+    return allocated == 0 or (size.size - 1) // BLOCK > (allocated - 1) // BLOCK
 
 
 def _data_before_size(model: PersistenceModel, a: Piece, size: Size) -> bool:

@@ -17,6 +17,7 @@ from powercut.calibrate.calibration_file import read_rows
 from powercut.calibrate.judgement import MODEL_OF, Judgement, judge
 from sim.disk.crash.persistence import (
     BTRFS,
+    EXT4,
     EXT4_ORDERED,
     EXT4_WRITEBACK,
     POSIX,
@@ -73,6 +74,7 @@ OVERLOOKING: Final[dict[str, PersistenceModel]] = {
     "B19": replace(BTRFS, coverage=Coverage.ORDER),
     "E1": replace(EXT4_ORDERED, data_before_size=DataBeforeSize.NEW_BLOCKS),
     "E2": replace(EXT4_ORDERED, data_before_size=DataBeforeSize.ALWAYS),
+    "E3": replace(EXT4, rename_waits=RenameWaits.DATA),
     "J1": replace(EXT4_ORDERED, coverage=Coverage.EVERYTHING),
     "J2": replace(EXT4_ORDERED, synced_names=SyncedNames.FSYNC_AND_FDATASYNC),
     "T1": replace(EXT4_ORDERED, truncation=Truncation.WHOLE),

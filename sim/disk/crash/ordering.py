@@ -73,10 +73,10 @@ class Ordering:
     """
 
     __slots__ = (
-        "_arrivals", "_attributes", "_blocks", "_creations", "_data", "_durable_names", "_freed",
-        "_fresh", "_given", "_given_later", "_last_directory_rename", "_left_names", "_metadata",
-        "_new_directories", "_places", "_set_sizes", "_sizes", "_units", "_zeros", "micros",
-        "model", "needs", "order", "truncation_before",
+        "_allocated", "_arrivals", "_attributes", "_blocks", "_creations", "_data",
+        "_durable_names", "_freed", "_fresh", "_given", "_given_later", "_last_directory_rename",
+        "_left_names", "_metadata", "_new_directories", "_places", "_set_sizes", "_sizes", "_units",
+        "_zeros", "micros", "model", "needs", "order", "truncation_before",
     )  # fmt: skip
 
     def __init__(self, model: PersistenceModel) -> None:
@@ -96,6 +96,8 @@ class Ordering:
         self._data: dict[int, list[int]] = {}
         self._sizes: dict[int, list[int]] = {}
         self._fresh: set[tuple[int, int]] = set()
+        # For an inode: the number of blocks that allocations have reached. They may be unwritten.
+        self._allocated: dict[int, int] = {}
         # The piece by which an operation gives an inode a name.
         self._arrivals: dict[tuple[int, int], int] = {}
         # The inodes with all names that they got, and with those but the name of their creation.
@@ -261,10 +263,16 @@ class Ordering:
         if is_directory and self._last_directory_rename >= 0:
             yield self._last_directory_rename
         waits = self.model.rename_waits if move.replaced else RenameWaits.NOTHING
-        if waits is not RenameWaits.NOTHING:
-            yield from self._sizes.get(move.number, ())
         if waits is RenameWaits.DATA:
             yield from self._data.get(move.number, ())
+        sizes = () if waits is RenameWaits.NOTHING else self._sizes.get(move.number, ())
+        yield from (index for index in sizes if not self._is_held_back(self.micros[index]))
+
+    def _is_held_back(self, size: MicroOperation) -> bool:
+        """Return whether a rename leaves the file unwritten: posix_fallocate made its blocks."""
+        if isinstance(size, GrowSize) and size.cause in {Growth.WRITE, Growth.BLOCK}:
+            return _blocks_in(size.size) <= self._allocated.get(size.number, 0)
+        return False
 
     def _before_unlink(self, unlink: UnlinkName | ForgetName) -> Iterable[int]:
         """Yield the name that the same rename made, and the new directories above it."""
@@ -314,8 +322,11 @@ class Ordering:
         match micro:
             case CreateInode():
                 self._creations[number] = index
-            case GrowSize():
+            case GrowSize(cause=cause):
                 self._sizes.setdefault(number, []).append(index)
+                if cause in {Growth.ALLOCATION, Growth.ALLOCATION_WITHIN}:
+                    allocated = self._allocated.get(number, 0)
+                    self._allocated[number] = max(allocated, _blocks_in(micro.size))
             case SetSize():
                 self._remember_set_size(micro, index)
             case ChangeAttributes():
@@ -338,8 +349,9 @@ class Ordering:
         self._sizes.setdefault(number, []).append(index)
         self._metadata |= self.order[index] | 1 << index
         self._set_sizes[number] = index
+        self._allocated[number] = min(self._allocated.get(number, 0), _blocks_in(micro.size))
         if micro.cut is not None:
-            start = -(-micro.cut // BLOCK_BYTES) * BLOCK_BYTES
+            start = _blocks_in(micro.cut) * BLOCK_BYTES
             self._freed.setdefault(number, []).append((index, start))
 
     def _remember_names(self, micro: LinkName | UnlinkName | MoveName, index: int) -> None:
@@ -378,6 +390,10 @@ class Ordering:
             return [(content.number, 0)]
         first, last = content.offset // unit_bytes, (_end(content) - 1) // unit_bytes
         return [(content.number, unit) for unit in range(first, last + 1)]
+
+
+def _blocks_in(size_bytes: int) -> int:
+    return -(-size_bytes // BLOCK_BYTES)
 
 
 def _end(content: Content) -> int:
