@@ -237,7 +237,9 @@ class Collector:
                 yield from (spawn.agent_id for spawn in turn.outbox.spawned)
                 yield from (control.target for control in turn.outbox.controls)
         yield from (
-            lost.message.sender for lost in history.unreachable.values() if lost.seq > dispatched
+            lost.message.error_recipient
+            for lost in history.unreachable.values()
+            if lost.seq > dispatched
         )
 
     def _ended(self) -> list[Agent]:

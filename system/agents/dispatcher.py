@@ -16,7 +16,14 @@ from system.agents import event
 from system.agents.agent import Agent
 from system.agents.apply_outbox import apply_outbox, end_durable_work
 from system.agents.creation import new_creation
-from system.agents.message import UNANSWERED, USER, Message, MessageKind, error_about
+from system.agents.message import (
+    ANSWERED_IF_DEAD,
+    UNANSWERED,
+    USER,
+    Message,
+    MessageKind,
+    error_about,
+)
 from system.agents.orchestrator import LONGEST_PAUSE_NS, SECOND_NS, Orchestrator
 from system.agents.outbox import Control, Outbox, Spawn
 from system.agents.queued_line import QueuedLine
@@ -118,14 +125,14 @@ class Dispatcher:
         return bool(target.history.ended) and self._is_answered(message)
 
     def _is_answered(self, message: Message) -> bool:
-        """Whether the sender has the error about a message, or gets none."""
+        """Whether the error about a message has arrived, or none is sent."""
         if message.kind in UNANSWERED:
             return True
-        sender = self.agents.get(message.sender)
-        if sender is None:
+        target = self.agents.get(message.error_recipient)
+        if target is None:
             return False
         return (
-            bool(sender.history.ended) or f"{message.message_id}.error" in sender.history.enqueued
+            bool(target.history.ended) or f"{message.message_id}.error" in target.history.enqueued
         )
 
     def _is_created(self, spawn: Spawn) -> bool:
@@ -190,9 +197,9 @@ class Dispatcher:
         )
 
     def enqueue_errors(self, agent: Agent) -> None:
-        """Queue an error for the sender of each message that ``agent`` will never read."""
+        """Queue an error about each message that ``agent`` will never read."""
         for message, reason, seq in agent.history.unreachable.values():
-            if self._misses(message.sender, agent.session_id, seq):
+            if self._misses(message.error_recipient, agent.session_id, seq):
                 self._enqueue_error(message, reason)
 
     def enqueue_notices(self, subscriber: Agent, subscription_ids: Sequence[str]) -> None:
@@ -228,11 +235,11 @@ class Dispatcher:
             self.enqueue(recipient, message)
 
     def _enqueue_error(self, message: Message, reason: str) -> None:
-        sender = self.agents.get(message.sender)
-        if sender is None or sender.history.ended or message.kind in UNANSWERED:
+        target = self.agents.get(message.error_recipient)
+        if target is None or target.history.ended or message.kind in UNANSWERED:
             return
         error = error_about(message, reason, self.orchestrator.now())
-        self.enqueue(sender, error)
+        self.enqueue(target, error)
 
     def _enqueue_control(self, agent: Agent, control: Control) -> None:
         target = self.agents.get(control.target)
@@ -309,7 +316,7 @@ class Dispatcher:
         for line in queue.values():
             if line.event == event.MESSAGE_ENQUEUED:
                 message = Message.from_data(line.data)
-                if message.kind is not MessageKind.BOOTSTRAP:
+                if message.kind not in ANSWERED_IF_DEAD:
                     self._enqueue_error(message, "the recipient has ended")
         await self.dispatch()
 

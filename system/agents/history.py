@@ -12,7 +12,14 @@ from types import MappingProxyType
 from typing import ClassVar, Final
 
 from system.agents import event
-from system.agents.message import UNANSWERED, USER, Message, MessageKind
+from system.agents.message import (
+    ANSWERED_IF_DEAD,
+    RUNTIME,
+    UNANSWERED,
+    USER,
+    Message,
+    MessageKind,
+)
 from system.agents.outbox import EMPTY_OUTBOX, Spawn, objects, strings
 from system.agents.session_data import (
     LAST_TURNS,
@@ -46,8 +53,8 @@ class History:
     ``turn.start`` and no end. ``exchanges`` are the completed turns since the last snapshot.
     ``seq`` is the number of the last line. ``dispatched`` is the watermark according to the log;
     ``applied`` is the last line up to it with entries for ``state.db``. ``outbox`` are the turns
-    with entries, by the number of their line, and ``unreachable`` the messages whose senders get
-    an error; ``drop_dispatched`` removes the dispatched ones from both. ``children`` are all
+    with entries, by the number of their line, and ``unreachable`` the messages about which an
+    error is sent; ``drop_dispatched`` removes the dispatched ones from both. ``children`` are all
     spawned children by session id; ``completed_children`` are the agents whose response has
     arrived. ``ended`` is empty until the agent ends. ``ignored`` counts lines of unknown events;
     ``last_ts`` is the time of the last line. ``recorded`` are the committed turns of which recovery
@@ -255,7 +262,7 @@ class History:
         if message.sender == USER:
             self.from_user.add(message.message_id)
         self.sources.add(message.sender)
-        if message.kind not in UNANSWERED:
+        if message.sender != RUNTIME and message.kind not in UNANSWERED:
             self.senders.add(message.sender)
         if message.kind is MessageKind.RESPONSE:
             self.completed_children.add(message.sender)
@@ -333,7 +340,7 @@ class History:
             # No error about a bootstrap: the parent, or the operator, has ended the child.
             if message_id not in self.pending:
                 continue
-            if self.pending[message_id].kind is not MessageKind.BOOTSTRAP:
+            if self.pending[message_id].kind not in ANSWERED_IF_DEAD:
                 self._return(message_id, "the recipient has ended")
         self.pending.clear()
         self.subscriptions.clear()

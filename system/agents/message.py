@@ -41,13 +41,13 @@ class MessageKind(StrEnum):
 
 
 UNANSWERED: Final = frozenset(
-    (
-        MessageKind.ERROR, MessageKind.NOTICE, MessageKind.REMINDER, MessageKind.SYSTEM,
-        MessageKind.ACTIVITY,
-    )
-)  # fmt: skip
+    (MessageKind.ERROR, MessageKind.NOTICE, MessageKind.REMINDER, MessageKind.SYSTEM)
+)
 """Kinds about which no error is ever sent, so that errors end."""
-
+ANSWERED_IF_DEAD: Final = frozenset((MessageKind.BOOTSTRAP, MessageKind.ACTIVITY))
+"""Kinds about which no error is sent if the recipient has ended, but one if they are dead."""
+_REPORTED_MEMBERS: Final = ("activity_id", "action", "status")
+"""The members of an outcome that an error about it repeats."""
 
 _KINDS: Final = {kind.value: kind for kind in MessageKind}
 _NO_METADATA: Final[JsonObject] = {}
@@ -68,6 +68,14 @@ class Message(NamedTuple):
     timestamp: str
     reply_to: str | None = None
     metadata: JsonObject = _NO_METADATA
+
+    @property
+    def error_recipient(self) -> str:
+        """The agent id, or USER, that gets the error if this message is never read.
+
+        The runtime has sent the outcome of an activity, so USER gets the error about it.
+        """
+        return USER if self.kind is MessageKind.ACTIVITY else self.sender
 
     def data(self) -> JsonObject:
         """Return the data of a ``message.enqueued`` line."""
@@ -111,13 +119,17 @@ class Message(NamedTuple):
 
 
 def error_about(message: Message, reason: str, now: str) -> Message:
-    """Return the error for the sender of a ``message`` that its recipient will never read."""
+    """Return the error about a ``message`` that its recipient will never read."""
+    payload: JsonObject = {"reason": reason, "message_id": message.message_id}
+    if message.kind is MessageKind.ACTIVITY:
+        assert isinstance(message.payload, dict), message.payload
+        payload.update((name, message.payload[name]) for name in _REPORTED_MEMBERS)
     return Message(
         f"{message.message_id}.error",
         message.recipient,
-        message.sender,
+        message.error_recipient,
         MessageKind.ERROR,
-        {"reason": reason, "message_id": message.message_id},
+        payload,
         now,
         reply_to=message.message_id,
     )

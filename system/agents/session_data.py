@@ -99,7 +99,7 @@ class OpenTurn:
 
 
 class Unreachable(NamedTuple):
-    """A message that is never presented; line ``seq`` says so, and the sender gets an error."""
+    """A message that is never presented; line ``seq`` says so, and an error is sent about it."""
 
     message: Message
     reason: str

@@ -14,6 +14,7 @@ from system.agents.message import (
     shown_message,
 )
 from system.errors import NotPlainJson, PayloadTooLarge
+from system.ports import Json
 
 HELLO = Message("m", "ada", "bob", MessageKind.TEXT, {"a": 1}, "then", "before", {"tone": "kind"})
 
@@ -47,6 +48,27 @@ def test_an_error_goes_back_to_the_sender_in_the_name_of_who_was_not_reached() -
         {"reason": "gone", "message_id": "m"},
         "now",
         "m",
+    )
+
+
+def test_an_error_about_an_outcome_goes_to_user_and_names_the_activity() -> None:
+    payload: Json = {"activity_id": "a", "action": "mail", "status": "DONE", "result": [1]}
+    outcome = Message("a.result", "RUNTIME", "ada", MessageKind.ACTIVITY, payload, "then")
+
+    assert error_about(outcome, "gone", "now") == Message(
+        "a.result.error",
+        "ada",
+        "USER",
+        MessageKind.ERROR,
+        {
+            "reason": "gone",
+            "message_id": "a.result",
+            "activity_id": "a",
+            "action": "mail",
+            "status": "DONE",
+        },
+        "now",
+        "a.result",
     )
 
 
