@@ -14,7 +14,7 @@ from oracles.runtime.log_records import (
     SpawnRecord,
     TurnRecord,
 )
-from oracles.runtime.message_laws import gets_error
+from oracles.runtime.message_laws import gets_error, receiver_of_error
 from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.session_state import SessionState
 from oracles.runtime.violations import (
@@ -145,14 +145,14 @@ def _check_outbox(snapshot: RootSnapshot, state: SessionState) -> None:
 
 
 def _check_error(snapshot: RootSnapshot, original: MessageRecord) -> None:
-    """Require that the sender of a message that failed has its error, or has ended itself."""
-    sender = snapshot.state_of(original.sender)
-    if sender is None or sender.ended or sender.session_id in snapshot.excused:
+    """Require that the error about a message that failed has arrived, or its receiver has ended."""
+    receiver = snapshot.state_of(receiver_of_error(original))
+    if receiver is None or receiver.ended or receiver.session_id in snapshot.excused:
         return
-    if f"{original.message_id}.error" not in sender.enqueued:
+    if f"{original.message_id}.error" not in receiver.enqueued:
         raise LostErrorMessage(
-            "a message is dead, returned or undeliverable, and its sender has no error about it",
-            message=original, missing=f"{original.message_id}.error", missing_in=sender.path,
+            "a message is dead, returned or undeliverable, and there is no error about it",
+            message=original, missing=f"{original.message_id}.error", missing_in=receiver.path,
         )  # fmt: skip
 
 

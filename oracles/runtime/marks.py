@@ -26,6 +26,7 @@ from oracles.runtime.root_snapshot import RootSnapshot
 NESTED_CRASH_WITH_AGENTS: Final = "a crash during the recovery of agents"
 REDELIVERED: Final = "a message was presented again"
 DEAD_LETTER: Final = "a message was presented too often and became dead"
+DEAD_OUTCOME: Final = "an outcome was presented too often, and USER got an error about it"
 BOUNCED: Final = "a message to an ended agent was answered by an error"
 SPAWN_REDONE: Final = "recovery created a child of a committed turn"
 OUTBOX_REDONE: Final = "recovery enqueued a message of a committed turn"
@@ -82,7 +83,7 @@ TRIGGER_RECLAIMED: Final = "recovery gave back a trigger whose turn a crash had 
 TRIGGER_AFTER_CRASH: Final = "a trigger was settled in a run with crashes"
 TRIGGER_MARKS: Final = (TRIGGER_RECLAIMED, TRIGGER_AFTER_CRASH)
 """The marks of a campaign in which triggers are emitted."""
-RARE_WORK_MARKS: Final = (OCCURRENCES_MISSED, TASK_BLOCKED)
+RARE_WORK_MARKS: Final = (OCCURRENCES_MISSED, TASK_BLOCKED, DEAD_OUTCOME)
 WORK_MARKS: Final = (
     ACK_REDONE, DEAD_BY_RECLAIM, ROUTED, SUPERSEDED, TASK_RESUMED, CRASHED_EFFECT, DECIDED,
     REPEATED_KEY, UNCERTAIN, *RARE_WORK_MARKS,
@@ -162,6 +163,8 @@ def _run(snapshot: RootSnapshot) -> Iterator[str]:
             yield REDELIVERED
         if state.dead:
             yield DEAD_LETTER
+        if any(state.enqueued[key].kind == "activity" for key in state.dead):
+            yield DEAD_OUTCOME
         if any(turn.permitted for turn in state.turns.values()):
             yield PERMITTED_TURN
         if any(_is_bounce(snapshot, message) for message in state.enqueued.values()):

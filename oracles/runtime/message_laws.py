@@ -35,6 +35,8 @@ _OUTCOME_ID: Final = re.compile(r"\.decided|\.result(\.[0-9]+\.[0-9]+)?")
 _OUTCOME: Final = {
     "activity_id", "action", "status", "provider_ref", "result", "reason", "decided_by",
 }  # fmt: skip
+_UNREAD_OUTCOME: Final = ("activity_id", "action", "status")
+"""The members of an outcome that the error about it has as well."""
 
 
 def check_messages(snapshot: RootSnapshot) -> None:
@@ -85,9 +87,14 @@ def check_recipients(snapshot: RootSnapshot) -> None:
 
 def gets_error(original: MessageRecord, target: SessionState) -> bool:
     """Return whether an error answers this message once it is dead, returned or undeliverable."""
-    if original.kind == "bootstrap":
+    if original.kind in ("activity", "bootstrap"):
         return original.message_id in target.dead
     return original.kind in SENT_KINDS
+
+
+def receiver_of_error(original: MessageRecord) -> str:
+    """Return the agent id, or USER, that gets the error: the sender, if it is not the runtime."""
+    return USER if original.kind == "activity" else original.sender
 
 
 def _author(snapshot: RootSnapshot, message: MessageRecord) -> SessionState | None:
@@ -171,8 +178,8 @@ def _check_error(snapshot: RootSnapshot, state: SessionState, message: MessageRe
     if (
         message.message_id != f"{about}.error"
         or not isinstance(payload, dict)
-        or payload.keys() != {"reason", "message_id"}
-        or payload["message_id"] != about
+        or payload.get("message_id") != about
+        or payload.keys() - _UNREAD_OUTCOME != {"reason", "message_id"}
     ):
         raise TornRecord(
             "an error message is malformed", expected_id=f"{about}.error", message=message
@@ -185,7 +192,7 @@ def _check_error(snapshot: RootSnapshot, state: SessionState, message: MessageRe
     if original is None:
         _, original = state.sent.get(about, (None, None))
         failed = bool(target.ended) and original is not None
-    if not failed or original is None or original.sender != message.recipient:
+    if not failed or original is None or receiver_of_error(original) != message.recipient:
         raise Phantom(
             "an error message answers a message that did not fail",
             message=message, original=original,
@@ -194,6 +201,14 @@ def _check_error(snapshot: RootSnapshot, state: SessionState, message: MessageRe
         raise Phantom(
             "an error message answers a message that gets none", message=message, original=original
         )
+    outcome = original.payload if original.kind == "activity" else {}
+    expected = {name: outcome[name] for name in _UNREAD_OUTCOME if name in outcome}
+    actual = {name: payload[name] for name in _UNREAD_OUTCOME if name in payload}
+    if actual != expected:
+        raise TornRecord(
+            "an error message has another outcome than the message that it answers",
+            expected=expected, actual=actual, message=message,
+        )  # fmt: skip
 
 
 def _check_notice(snapshot: RootSnapshot, state: SessionState, message: MessageRecord) -> None:
