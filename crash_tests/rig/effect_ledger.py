@@ -41,6 +41,7 @@ class EffectLedger:
     """The effects and requests of each key; implements ``system.ports.Effects``.
 
     ``answers`` are the answers to the next requests; all later requests are PERFORMED.
+    ``on_request`` is called once, at the next request, before it is answered.
     ``now_ns`` is the time of the outside world. With ``remembers`` the provider recognises
     every key for ever.
     """
@@ -52,6 +53,7 @@ class EffectLedger:
         self.refused: set[str] = set()
         self.unanswered: set[str] = set()
         self.answers: list[Answer] = []
+        self.on_request: Callable[[], object] | None = None
         self.remembers = False
         self._now_ns = now_ns
         self._first_ns: dict[str, int] = {}
@@ -65,6 +67,9 @@ class EffectLedger:
     async def perform(self, action: str, key: str, arguments: JsonObject) -> Performed:
         """Perform an action, and give the planned answer."""
         self.requests[key] += 1
+        if self.on_request is not None:
+            self.on_request()
+            self.on_request = None
         answer = self.answers.pop(0) if self.answers else Answer.PERFORMED
         await asyncio.sleep(0)
         if answer is Answer.REFUSED and not self.effects[key]:

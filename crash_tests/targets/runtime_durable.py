@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from crash_tests.rig.effect_ledger import Answer, EffectLedger
+from crash_tests.rig.provider_ledger import ProviderFault
 from crash_tests.rig.router import Choice, SimulatedRouter
 from crash_tests.targets.durable_calls import (
     DurableCalls,
@@ -44,6 +45,8 @@ MOST_ATTEMPTS: Final = 2
 _WEIGHTS: Final = {"advance": 6, "inject_provider_fault": 4, "run": 8}
 """A trigger is DEAD when its turns have failed, and time has passed between them."""
 _OUTAGES: Final = (4_000, 40_000, 100_000)
+_OUTCOME_FAULTS: Final = (ProviderFault.BROKEN.value, ProviderFault.LOST.value)
+"""Faults that fail a turn at once, so that a message is soon a dead letter."""
 
 
 class DurableRuntimeTarget(RuntimeTarget):
@@ -81,6 +84,7 @@ class DurableRuntimeTarget(RuntimeTarget):
             ActionKind("decide", 8, self._decide, propose_decide),
             ActionKind("resolve", 3, self._resolve, propose_resolve),
             ActionKind("outage", 4, self._plan_outage, _propose_outage),
+            ActionKind("fail_outcome", 4, self._plan_outcome_fault, _propose_outcome_fault),
         )
 
     # -- lifetimes -----------------------------------------------------------------------
@@ -119,6 +123,7 @@ class DurableRuntimeTarget(RuntimeTarget):
 
     def _complete_all(self) -> None:
         self._ledger.answers.clear()
+        self._ledger.on_request = None
         self._router.answers.clear()
         super()._complete_all()
         for mark in marks_of_work(self._rows(), self._ledger.requests):
@@ -190,6 +195,14 @@ class DurableRuntimeTarget(RuntimeTarget):
         self._router.answers[:] = [Choice(str(each)) for each in router]
         return "planned"
 
+    def _plan_outcome_fault(self, arguments: Arguments) -> str:
+        """Inject a fault of the providers when the next action is performed.
+
+        So the turn that asks for the action is committed, and those that present its outcome fail.
+        """
+        self._ledger.on_request = lambda: self._inject_provider_fault(arguments)
+        return "planned"
+
     def _decide(self, arguments: Arguments) -> str:
         undecided = undecided_activities(self._rows())
         if not undecided:
@@ -228,6 +241,10 @@ def _propose_send(choices: Choices) -> Arguments:
 
 def _propose_outage(choices: Choices) -> Arguments:
     return {"seconds": choices.pick("seconds", _OUTAGES)}
+
+
+def _propose_outcome_fault(choices: Choices) -> Arguments:
+    return {"fault": choices.pick("outcome fault", _OUTCOME_FAULTS), "count": 6}
 
 
 def runtime_durable() -> DurableRuntimeTarget:

@@ -18,8 +18,8 @@ from tests.registry import REGISTRY
 from tests.sample import in_the_gate
 
 SEED = 6
-SHORTER = {"durable": 13, "recording": 2}
-"""Seeds with which these two reach their marks in half the time or less."""
+SHORTER = {"durable": 13, "recording": 2, "runtime-durable": 4}
+"""Seeds with which these reach their marks in half the time or less."""
 MOST_RUNS = {
     "atomic-file": 50,
     "event-log-framed": 250,
@@ -47,8 +47,9 @@ ELSEWHERE = {
     "runtime-collected": (*RUNTIME_MARKS, COLLECTION_FINISHED),
     "runtime-durable": (*RUNTIME_MARKS, *RARE_WORK_MARKS),
 }
-"""Marks that depend neither on framing, recording nor segments: ``runtime`` reaches them, and
-``durable`` those of blocked tasks and missed occurrences.
+"""Marks that depend neither on framing, recording nor segments: ``runtime`` reaches them,
+``durable`` those of blocked tasks and missed occurrences, and ``test_dead_outcome_crash_points``
+that of a dead outcome.
 
 The workload ``event-log-segments`` is crashed at every operation; tests of the collector interrupt
 the removal of files.
