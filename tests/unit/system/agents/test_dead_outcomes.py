@@ -227,6 +227,22 @@ def test_an_acknowledged_error_is_not_repeated_when_its_id_is_forgotten() -> Non
     assert errors_of(room) == [error(key)[1]]
 
 
+def test_a_boot_sends_the_error_that_an_older_version_did_not_send() -> None:
+    room, ada = opened()
+    key = dead_outcome(room, ada)
+    # The second turn has the watermark behind the dead letter.
+    room.say(ada, 1)
+    room.say(ada, 2)
+    before, _, last = room.read(USER_LOG).rstrip(b"\n").rpartition(b"\n")
+    assert f"{key}.result.error".encode() in last
+    room.write(USER_LOG, before + b"\n")
+
+    for _ in range(2):
+        room.reopen()
+        room.settle()
+        assert errors_of(room) == [error(key)[1]]
+
+
 # -- ended agents ------------------------------------------------------------------------
 
 
