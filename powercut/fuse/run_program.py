@@ -90,7 +90,7 @@ class _Calls:
             return
         self._lines.drain()
         path = "/" if call.kind is CallKind.SYNC else self._path_on_disk(call.path())
-        if path is not None:
+        if path is not None and call.is_barrier:
             if call.kind is CallKind.SYNC_FILE_RANGE:
                 self._server.sync_range(path)
             else:

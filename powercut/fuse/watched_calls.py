@@ -19,6 +19,8 @@ from typing import Final, NamedTuple
 _SET_NO_NEW_PRIVS: Final = 38
 _SET_FILTER: Final = 1
 _NEW_LISTENER: Final = 1 << 3
+_WRITTEN: Final = 2 | 4
+"""``SYNC_FILE_RANGE_WRITE`` and ``SYNC_FILE_RANGE_WAIT_AFTER``."""
 _RECEIVE: Final = 0xC0502100
 _SEND: Final = 0xC0182101
 _CONTINUE: Final = 1
@@ -72,12 +74,18 @@ class _Program(ctypes.Structure):
 
 
 class WatchedCall(NamedTuple):
-    """A process waits in a call; ``descriptor`` is its first argument."""
+    """A process waits in a call; ``descriptor`` is its first argument, ``flags`` the fourth."""
 
     identifier: int
     process: int
     kind: CallKind
     descriptor: int
+    flags: int
+
+    @property
+    def is_barrier(self) -> bool:
+        """Whether the call waits until data is written; some only start to write a range."""
+        return self.kind is not CallKind.SYNC_FILE_RANGE or self.flags & _WRITTEN == _WRITTEN
 
     def path(self) -> str:
         """Return the path of the open file ``descriptor``; empty if the process has ended."""
@@ -121,10 +129,11 @@ def receive(listener: int) -> WatchedCall | None:
         if error.errno in {errno.ENOENT, errno.EINTR}:
             return None
         raise
-    identifier, process, _, number, _, _, descriptor, *_ = _NOTIFICATION.unpack(buffer)
+    identifier, process, _, number, _, _, *arguments = _NOTIFICATION.unpack(buffer)
     calls = _MACHINES[platform.machine()].calls
     kind = next(kind for kind, its in calls.items() if its == number)
-    return WatchedCall(identifier, process, kind, descriptor & 0xFFFFFFFF)
+    descriptor, _, _, flags, *_ = (argument & 0xFFFFFFFF for argument in arguments)
+    return WatchedCall(identifier, process, kind, descriptor, flags)
 
 
 def answer(listener: int, call: WatchedCall, *, done: bool) -> None:

@@ -219,10 +219,10 @@ def test_a_write_through_o_dsync_is_followed_by_a_barrier(tmp_path: Path) -> Non
 
 
 RANGES = """
-import ctypes, os
+import ctypes, os, sys
 fd = os.open("f", os.O_CREAT | os.O_RDWR)
 os.write(fd, b"data")
-assert ctypes.CDLL(None).sync_file_range(fd, 0, 0, 7) == 0
+assert ctypes.CDLL(None).sync_file_range(fd, 0, 0, int(sys.argv[1])) == 0
 """
 
 
@@ -237,9 +237,19 @@ def test_barriers_that_fuse_does_not_pass_on_reach_the_disk(tmp_path: Path) -> N
 def test_a_synced_range_counts_as_a_barrier_and_is_named(tmp_path: Path) -> None:
     script = tmp_path / "program.py"
     script.write_text(RANGES, encoding="ascii")
-    recording = recorded(tmp_path, f"{sys.executable} {script}")
+    recording = recorded(tmp_path, f"{sys.executable} {script} 7")
     assert operations(recording) == ["Create /f", "Write /f", "Sync /f"]
     assert recording.notes == ("sync_file_range of /f counted as fdatasync, which guarantees more",)
+
+
+def test_a_range_that_the_program_does_not_wait_for_is_not_synced(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(RANGES, encoding="ascii")
+    wait_before, write, wait_after = 1, 2, 4
+    for flags in (0, wait_before, write, wait_after, wait_before | write):
+        recording = recorded(tmp_path, f"{sys.executable} {script} {flags}")
+        assert operations(recording) == ["Create /f", "Write /f"]
+        assert recording.notes == ()
 
 
 def test_a_barrier_is_for_data_only_if_the_program_asks_for_that(tmp_path: Path) -> None:
