@@ -267,7 +267,7 @@ def _attach(table: InodeTable, root: Inode, entries: dict[int, dict[str, int]]) 
         holder = waiting.pop()
         for name, number in sorted(entries[holder.number].items()):
             inode = table.changed.get(number)
-            if inode is None or (inode.is_directory and inode.parent):
+            if inode is None or inode.parent:
                 reason = "has two names" if inode is not None else "does not exist"
                 raise _MalformedError(f"{name!r} means inode {number}, which {reason}")
             table.attach(holder, name, inode)

@@ -110,6 +110,21 @@ def test_many_pieces_are_lost_by_whole_calls() -> None:
     assert files == {"/log": bytes(4 * 4096) + b"\5" * 4096}
 
 
+def test_a_call_that_survives_alone_brings_the_calls_that_it_needs() -> None:
+    disk = Disk(Image.empty(), MODELS["posix"])
+    process = Process(disk)
+    log = process.open("/log", os.O_RDWR | os.O_CREAT)
+    for number in range(8):
+        process.pwrite(log, b"x" * 4096, number * 4096)
+    created = disk.operations
+    process.open("/file", os.O_RDWR | os.O_CREAT)
+    process.pwrite(log, b"x", 0)
+    linked = disk.operations
+    process.link("/file", "/name")
+    space = StateSpace(disk.unsynced())
+    assert {created, linked} in [_survivors(space, each) for each in space.representative()]
+
+
 def _survivors(space: StateSpace, survivors: SurvivorSet) -> set[int]:
     """Return the calls, from 0, whose pieces all survive; pieces of no other may."""
     lost = set(survivors.lost)

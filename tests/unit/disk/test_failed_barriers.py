@@ -7,9 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from sim.disk.cache.operation import SyncFailure
+from sim.disk.cache.operation import FailedSync, SyncFailure
 from sim.disk.calls.process import Process
+from sim.disk.crash.failed_barrier import left_by
 from sim.disk.crash.image import Image
+from sim.disk.crash.micro_operation import GrowSize, WriteBlock
 from sim.disk.crash.persistence import MODELS, PersistenceModel
 from sim.disk.crash.state_space import StateSpace
 from sim.disk.disk import Disk
@@ -70,3 +72,15 @@ def test_the_size_of_a_write_counts_as_written(
     model: PersistenceModel, change: Callable[[Process, int], None]
 ) -> None:
     assert _sizes_of_second_barrier(model, change) == {0}
+
+
+def test_a_piece_keeps_its_data_before_and_behind_the_pages_of_the_barrier() -> None:
+    data = b"a" * 4096 + b"b" * 4096 + b"c"
+    write = WriteBlock(1, 2, 0, data, fresh=True, appended=True, grows=8193)
+    failed = FailedSync("/f", 2, data_only=True, policy=SyncFailure.EXT4, start=5000, end=5001)
+    assert list(left_by(failed, [write, GrowSize(1, 2, 8192), GrowSize(1, 3, 8192)])) == [
+        write._replace(data=b"a" * 4096, grows=4096),
+        write._replace(offset=8192, data=b"c"),
+        GrowSize(1, 2, 4096),
+        GrowSize(1, 3, 8192),
+    ]

@@ -129,6 +129,17 @@ def test_every_operation_survives_a_file(tmp_path: Path) -> None:
     assert again.read_bytes() == path.read_bytes()
 
 
+def test_an_image_with_a_symbolic_link_survives_a_file(tmp_path: Path) -> None:
+    process = Process(Disk(SETUP))
+    process.symlink("d/\N{SNOWMAN}", "/link")
+    process.sync()
+    disk = Disk(process.disk.unmounted())
+    save_journal(disk.journal, tmp_path / "journal")
+    loaded = load_journal(tmp_path / "journal")
+    assert everything(loaded.image) == everything(disk.image)
+    assert Process(Disk(loaded.image)).readlink("/link") == "d/\N{SNOWMAN}"
+
+
 @settings(max_examples=30)
 @given(first=PROGRAMS, second=PROGRAMS)
 def test_journals_of_random_programs_survive_a_file(
