@@ -40,6 +40,8 @@ from sim.disk.crash.persistence import MODELS, PersistenceModel, model_named
 from sim.errors import HarnessError
 
 _CHECKS = 1000
+_NOTHING_WRITTEN = "the check wrote nothing, so there was no recovery to crash"
+_NO_RECOVERY = "no recovery was crashed; a greater -n records more of the checks for that"
 _BLIND_CHECK = (
     "the check passes also if everything is lost that was acknowledged; it must compare the files "
     "with the lines in $POWERCUT_ACKS"
@@ -142,7 +144,7 @@ def command(
             diagnosis = _judged(judge, models, interruption)
     _report(console, judge, diagnosis, recording)
     if nested and not judge.counts.recoveries and not interruption.happened:
-        console.print("note: the check wrote nothing, so there was no recovery to crash")
+        console.print(f"note: {_NO_RECOVERY if judge.counts.unrecorded else _NOTHING_WRITTEN}")
     file = _kept(console, recording, recorded) if diagnosis.unsafe_models else None
     if not way.is_private:
         console.print(f"note: checks did not run in {recording.mount_point}, but beside it")

@@ -65,13 +65,14 @@ _CHECKS_PER_RECOVERY: Final = 10
 class Counts:
     """The distinct images over all models, and those that were checked.
 
-    ``recoveries`` is the number of checks that were crashed themselves.
+    ``recoveries`` were crashed themselves; ``unrecorded`` passed, and may have been recoveries.
     """
 
     images: int
     checked: int
     flaky: int
     recoveries: int = 0
+    unrecorded: int = 0
 
 
 class ProgramJudge:
@@ -167,7 +168,8 @@ class ProgramJudge:
             keys.update(found.key for each in recovery.found.values() for found in each)
         results = [self._results[key] for key in keys if key in self._results]
         flaky = sum(result.is_flaky for result in results)
-        self.counts = Counts(len(keys), len(results), flaky, len(self._recoveries))
+        crashed, unrecorded = len(self._recoveries), len(self._uncrashed)
+        self.counts = Counts(len(keys), len(results), flaky, crashed, unrecorded)
         for model in models:
             self._verdicts[model.name] = self._verdict(workload, model, searches)
         return {model.name: self._verdicts[model.name] for model in models}

@@ -139,6 +139,19 @@ def test_a_recovery_is_crashed_as_well(
     assert all(each.startswith(f"in the recovery, {cause}") for each in causes), causes
 
 
+@pytest.mark.parametrize(
+    ("most_checks", "note"),
+    [("5", "no recovery was crashed; a greater -n"), ("100", "the check wrote nothing")],
+)
+def test_a_recovery_that_was_not_recorded_is_not_denied(
+    tmp_path: Path, most_checks: str, note: str
+) -> None:
+    options = ("-n", most_checks, "--nested", *OLD, "--check", KEPT)
+    result = powercut_in(tmp_path, "try", *options, "--", "sh", "-c", CAREFUL)
+    assert result.returncode == 0
+    assert f"note: {note}" in result.stdout
+
+
 def test_a_check_that_is_crashed_must_be_a_command(tmp_path: Path) -> None:
     result = powercut_in(tmp_path, "try", "--nested", *OLD, "--", "sh", "-c", CAREFUL)
     assert result.returncode == 2
