@@ -1,4 +1,4 @@
-"""After a sync of the whole disk nothing depends on the barriers before it."""
+"""A sync of the whole disk covers everything, and one of some pages nothing else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
-from sim.disk.crash.persistence import BTRFS
+from sim.disk.crash.micro_operation import WriteBlock
+from sim.disk.crash.persistence import BTRFS, EXT4, MODELS
 from sim.disk.crash.state_space import StateSpace
 from sim.disk.disk import Disk
 
@@ -55,3 +56,22 @@ def test_a_synced_disk_crashes_as_one_that_is_booted_from_it(
         after(each)
     assert outcomes(disk) == outcomes(booted)
     assert len(outcomes(disk)) == 2
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_one_piece_is_covered_as_many_are(model: str) -> None:
+    disk = Disk(model=MODELS[model])
+    process = Process(disk)
+    process.chmod("/", 0o700)
+    assert disk.unsynced().micros
+    process.sync()
+    assert not disk.unsynced().micros
+
+
+def test_a_synced_write_leaves_the_sectors_of_another_page_apart() -> None:
+    disk = Disk(model=EXT4)
+    process = Process(disk)
+    process.write(process.open("/f", os.O_CREAT | os.O_WRONLY), b"a" * 1024)
+    process.pwrite(process.open("/f", os.O_WRONLY | os.O_DSYNC), b"b", 4096)
+    left = [each for each in disk.unsynced().micros if isinstance(each, WriteBlock)]
+    assert [(each.offset, len(each.data)) for each in left] == [(0, 512), (512, 512)]
