@@ -16,6 +16,7 @@ from sim.disk.crash.persistence import MODELS
 from sim.disk.crash.state_space import StateSpace
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.disk import Disk
+from sim.errors import HarnessError
 
 
 def _busy(model: str) -> Disk:
@@ -135,6 +136,33 @@ def _survivors(space: StateSpace, survivors: SurvivorSet) -> set[int]:
 
 def _indices(part: int) -> set[int]:
     return {index for index in range(part.bit_length()) if part >> index & 1}
+
+
+@pytest.mark.parametrize(
+    ("survivors", "reason"),
+    [
+        (SurvivorSet(lost=(4,)), "has an index outside the 4 unsynced pieces"),
+        (SurvivorSet(lost=(-1,)), "has an index outside the 4 unsynced pieces"),
+        (SurvivorSet(torn=((4, 1),)), "has an index outside the 4 unsynced pieces"),
+        (SurvivorSet(lost=(2,), stale=(4,)), "has an index outside the 4 unsynced pieces"),
+        (SurvivorSet(lost=(0,)), "does not allow the loss of"),
+        (SurvivorSet(torn=((2, 4),)), "cannot tear .* after 4 bytes"),
+        (SurvivorSet(torn=((2, 0),)), "cannot tear .* after 0 bytes"),
+        (SurvivorSet(torn=((3, 1),)), "cannot tear .* after 1 bytes"),
+        (SurvivorSet(lost=(2,), torn=((2, 1),)), "cannot tear .* after 1 bytes"),
+        (SurvivorSet(stale=(2,)), "has no stale bytes for"),
+    ],
+)
+def test_a_survivor_set_that_the_model_forbids_is_refused(
+    survivors: SurvivorSet, reason: str
+) -> None:
+    """The pieces are the inode, its name, the data and the size."""
+    disk = Disk(Image.empty(), MODELS["posix"])
+    process = Process(disk)
+    process.write(process.open("/f", os.O_WRONLY | os.O_CREAT), b"data")
+    assert len(disk.unsynced().micros) == 4
+    with pytest.raises(HarnessError, match=reason):
+        disk.power_cut(survivors)
 
 
 def test_the_first_loss_may_be_a_torn_write() -> None:

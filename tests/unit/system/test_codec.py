@@ -86,12 +86,16 @@ def test_nesting_without_end_is_refused() -> None:
         canonical(circle)
 
 
-def test_hundred_levels_are_taken() -> None:
+@pytest.mark.parametrize(("begin", "end"), [(b"[", b"]"), (b'{"a":', b"}")])
+def test_hundred_levels_are_taken(begin: bytes, end: bytes) -> None:
     value: Json = 1
     for _ in range(100):
-        value = [value]
+        value = [value] if begin == b"[" else {"a": value}
 
-    assert canonical(value) == b"[" * 100 + b"1" + b"]" * 100
+    assert canonical(value) == begin * 100 + b"1" + end * 100
+    for deeper in ([value], {"a": value}):
+        with pytest.raises(NotPlainJson, match="nested deeper than 100 levels"):
+            canonical(deeper)
 
 
 def test_an_integer_too_long_for_text_is_refused() -> None:
