@@ -84,6 +84,26 @@ def test_all_segments_together_have_every_line_once(here: FaultyHost) -> None:
     assert [line.seq for line in lines] == [1, 2, 3, 4, 5, 6, 7]
 
 
+@pytest.mark.parametrize(("before_ts", "removed"), [("", 0), (NOW, 1), ("9", 1)])
+def test_old_segments_are_removed_and_the_last_two_kept(
+    here: FaultyHost, before_ts: str, removed: int
+) -> None:
+    log = long(here)
+
+    assert log.remove_old_segments(before_ts) == removed
+    assert log.remove_old_segments(before_ts) == 0
+
+    assert segments_in(here.host.files.listdir(DIRECTORY), PATH) == [0, 1, 2][removed:]
+
+
+def test_a_damaged_segment_is_not_removed_nor_any_beside_it(here: FaultyHost) -> None:
+    log = long(here)
+    log.begin_segment({"text": "abcde"})
+    damage(here, FIRST)
+
+    assert log.remove_old_segments(NOW) == 0
+
+
 def test_a_damaged_snapshot_is_put_aside_and_the_segment_before_it_read(here: FaultyHost) -> None:
     long(here).close()
     damage(here, SECOND)
