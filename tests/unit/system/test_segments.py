@@ -222,6 +222,18 @@ def test_a_segment_of_a_newer_version_is_refused_and_unchanged(here: FaultyHost)
     assert here.read(SECOND) == content
 
 
+def test_the_first_snapshot_counts_all_lines_of_a_log_that_is_opened_again(
+    here: FaultyHost,
+) -> None:
+    log = opened(here)
+    say(log, "a", "b", "c")
+    log.close()
+
+    again = opened(here)
+
+    assert (again.is_snapshot_due(3), again.is_snapshot_due(2)) == (False, True)
+
+
 def test_a_snapshot_is_due_by_lines_and_by_bytes(here: FaultyHost) -> None:
     log = opened(here)
     say(log, "a", "b")
