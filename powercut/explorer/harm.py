@@ -74,10 +74,10 @@ class Harms:
         acknowledged |= {entry.after for entry in history.entries[first : max(0, entries - 1)]}
         end = history.entries[entries - 1].after if entries else 0
         synced = [number for number in range(1, end) if isinstance(journal[number - 1], Sync)]
-        unsynced = range(max([1, *synced]), end)[-_UNSYNCED_OPERATIONS:]
+        unsynced = range(max([1, *synced]), end + 1)[-_UNSYNCED_OPERATIONS:]
         moments = acknowledged | {*synced[-_EARLIER_BARRIERS:], *unsynced}
         for number, image in reversed([*disks_along(journal, self._model, moments)]):
-            then = history.entries_by(number, returned=True)
+            then = min(history.entries_by(number, returned=True), entries - 1)
             violation = None
             if number in acknowledged or self._violation(image, then) is None:
                 violation = self._violation(image, entries)

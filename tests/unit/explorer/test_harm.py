@@ -77,6 +77,28 @@ def test_a_disk_that_was_right_between_two_writes_is_a_lost_acknowledgement() ->
     assert list(cause.harms) == [Harm.LOST_ACKNOWLEDGEMENT]
 
 
+def test_a_disk_that_was_right_until_an_early_acknowledgement_is_a_lost_acknowledgement() -> None:
+    """Each number is acknowledged before it is written in the place of the one before."""
+
+    def workload(process: Process, ack: History) -> None:
+        descriptor = process.open("/n", os.O_CREAT | os.O_WRONLY)
+        process.sync()
+        for number in (b"1", b"2"):
+            ack(number.decode())
+            process.pwrite(descriptor, number, 0)
+
+    def check(process: Process, known: Known) -> None:
+        number = 0
+        if "n" in process.listdir("/"):
+            with process.open_file("/n", "rb") as file:
+                number = int(file.read() or b"0")
+        assert number >= len(known.acknowledged), number
+
+    kill, *_ = diagnosed(workload, check, ("scc",)).causes
+    assert kill.harm_of_kills is Harm.LOST_ACKNOWLEDGEMENT
+    assert {each.entries for each in kill.failures["scc"]} == {1, 2}
+
+
 def test_a_file_that_loses_its_old_content_as_well_is_corrupt() -> None:
     _, power_cut = diagnosed(in_place, models=("ext4",)).causes
     assert list(power_cut.harms) == list(Harm)
