@@ -22,7 +22,10 @@ _MOST_OUTPUT: Final = 4096
 
 
 class CommandEnd(NamedTuple):
-    """The end of one check: its exit status (None: it ran out of time), and its last line."""
+    """The end of one check: its exit status (None: it ran out of time), and its last line.
+
+    Lines without a letter or a digit, such as one that points at a column, do not count.
+    """
 
     exit_status: int | None
     last_line: str
@@ -124,6 +127,7 @@ class CheckRunner:
                 self.kill()
             output.seek(max(0, output.seek(0, os.SEEK_END) - _MOST_OUTPUT))
             lines = os.fsdecode(output.read()).strip().splitlines()
+            lines = [line for line in lines if any(map(str.isalnum, line))] or lines
         if status is not None and status < 0:
             status = 128 - status
         return CommandEnd(status, lines[-1] if lines else "")

@@ -205,6 +205,16 @@ def test_a_check_that_fails_groups_by_its_last_line(tmp_path: Path) -> None:
     assert "scc" in unsafe(found)
 
 
+def test_the_last_line_of_a_check_has_a_letter_or_a_digit(tmp_path: Path) -> None:
+    check = (
+        'grep -q saved "$POWERCUT_ACKS" || exit 0; test -s f || { echo no; echo "  ^"; exit 4; }'
+    )
+    found = verdict(tmp_path, "echo new > f; echo saved", "--check", check)
+    assert {each["statement"] for each in found["findings"]} == {
+        "the check fails, exit status 4: no"
+    }
+
+
 def test_a_check_that_sees_nothing_is_noted(tmp_path: Path) -> None:
     assert verdict(tmp_path, CARELESS, "--check", "true")["blind_check"]
 
