@@ -47,7 +47,7 @@ _BLIND_CHECK = (
     "with the lines in $POWERCUT_ACKS"
 )
 _BLIND_COMPARISON = (
-    "nothing that the program acknowledged is compared, because no content of a file or symbolic "
+    "the disk with which the program starts passes too, because no content of a file or symbolic "
     "link that exists at the end is new; --check can look at removals, directories and permissions"
 )
 

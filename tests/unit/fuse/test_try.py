@@ -178,7 +178,14 @@ def test_a_symbolic_link_must_be_old_or_new(tmp_path: Path, barrier: str, is_saf
 def test_a_comparison_that_sees_nothing_is_noted(tmp_path: Path) -> None:
     result = powercut_in(tmp_path, "try", "--", "mkdir", "d")
     assert result.returncode == 0
-    assert "note: nothing that the program acknowledged is compared" in result.stdout
+    assert "note: the disk with which the program starts passes too, because no" in result.stdout
+
+
+def test_the_note_on_equal_contents_contradicts_no_failure(tmp_path: Path) -> None:
+    result = powercut_in(tmp_path, "try", *OLD, "--", "sh", "-c", "echo old > f")
+    assert "/f is empty: its acknowledged content is lost" in result.stdout
+    assert "note: the disk with which the program starts passes too, because no" in result.stdout
+    assert "nothing that the program acknowledged is compared" not in result.stdout
 
 
 def test_the_check_sees_the_acknowledged_lines_at_the_recorded_path(tmp_path: Path) -> None:
