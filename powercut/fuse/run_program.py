@@ -230,8 +230,8 @@ def _notes(server: DiskServer, *, watched: bool) -> Iterator[str]:
         )
     if server.mapped_syncs:
         yield (
-            f"each msync of {_listed(server.mapped_syncs)} counted for the whole file; "
-            "one of some pages guarantees less"
+            f"each msync or fdatasync of {_listed(server.mapped_syncs)} counted for the whole "
+            "file; an msync of some pages guarantees less"
         )
     if server.ranges:
         yield (
