@@ -10,6 +10,7 @@ from powercut.explorer.event import events_of
 from powercut.explorer.harm import Harm
 from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.explorer.unwritten_stores import UnsyncedStores
 from powercut.explorer.verdicts import Exploration, Failure, InterruptedRecovery
 
 
@@ -32,17 +33,18 @@ class NoGap(Enum):
 class Cause:
     """Failures with one cause.
 
-    ``gap`` is where a barrier is missing, or the reason why none is named. ``failures`` are by
-    model, the strongest first; under each model the simplest that does the worst harm comes first,
-    then the others, the simplest first. ``harms`` are the models under which each harm is done,
-    without those that were not judged before the time was over. If ``failure`` is a kill,
-    ``harm_of_kills`` is the harm that kills do; they do it on any model.
+    ``gap`` is where a barrier is missing, or stores to mapped memory that none follows, or the
+    reason why none is named. ``failures`` are by model, the strongest first; under each model the
+    simplest that does the worst harm comes first, then the others, the simplest first. ``harms``
+    are the models under which each harm is done, without those that were not judged before the
+    time was over. If ``failure`` is a kill, ``harm_of_kills`` is the harm that kills do; they do
+    it on any model.
 
     If ``failure`` interrupts a recovery, ``recovery`` is the diagnosis of that recovery: the cause
     of ``failure``, or all barriers that are missing there. Then ``gap`` is a ``NoGap``.
     """
 
-    gap: Gap | NoGap
+    gap: Gap | UnsyncedStores | NoGap
     failures: Mapping[str, Sequence[Failure]]
     harms: Mapping[Harm, Sequence[str]]
     recovery: Diagnosis | None = None
@@ -131,12 +133,14 @@ def is_cause_of(cause: Cause, other: Cause) -> bool:
     return all(_contains_one_of(each, gaps, workload) for each in others)
 
 
-def _sites(gap: Gap | NoGap) -> object:
+def _sites(gap: Gap | UnsyncedStores | NoGap) -> object:
     return (gap.first.site, gap.last.site) if isinstance(gap, Gap) else gap
 
 
 def _contains_one_of(
-    gap: Gap | NoGap, gaps: Sequence[Gap | NoGap], workload: RecordedWorkload
+    gap: Gap | UnsyncedStores | NoGap,
+    gaps: Sequence[Gap | UnsyncedStores | NoGap],
+    workload: RecordedWorkload,
 ) -> bool:
     """Return whether one of ``gaps`` begins with ``gap`` in ``workload``, and ends no later."""
     if not isinstance(gap, Gap):

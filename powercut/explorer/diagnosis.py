@@ -6,7 +6,7 @@ those that are left when every other missing barrier is inserted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import dropwhile, islice
 from typing import Final, TypeAlias
@@ -27,12 +27,19 @@ from powercut.explorer.missing_barrier import (
 )
 from powercut.explorer.recovery import interrupting
 from powercut.explorer.repair import (
+    Moment,
     OutOfTime,
     explored,
     moment_of,
     preventable,
     repair,
     with_barriers,
+)
+from powercut.explorer.unwritten_stores import (
+    UnsyncedStores,
+    as_power_cut,
+    stores_lost_at,
+    unwritten_stores,
 )
 from powercut.explorer.verdicts import Exploration, Failure
 from sim.disk.crash.persistence import PersistenceModel
@@ -123,15 +130,11 @@ class _Search:
         """Yield the causes in no order."""
         by_barrier = self._by_barrier()
         killed = {name: _killed(found) for name, found in self._unsafe.items()}
-        early = early_moments(next(iter(self._unsafe.values())))
-        acknowledged_early = {
-            name: [each for each in failures if moment_of(each) in early]
-            for name, failures in killed.items()
-        }
-        killed = {
-            name: [each for each in failures if moment_of(each) not in early]
-            for name, failures in killed.items()
-        }
+        any_of = next(iter(self._unsafe.values()))
+        stores = unwritten_stores(any_of)
+        stored, killed = _parted(killed, stores)
+        stored = {name: [*map(as_power_cut, failures)] for name, failures in stored.items()}
+        acknowledged_early, killed = _parted(killed, early_moments(any_of))
         left = {
             name: _in_states(self._unsafe[name].failures, preventable(found))
             for name, found in self.repaired.items()
@@ -139,11 +142,14 @@ class _Search:
         if any(killed.values()) and self._are_of_one_file(killed, left):
             killed = {name: [*failures, *left[name]] for name, failures in killed.items()}
             left = {}
-        groups: list[tuple[Gap | NoGap, _ByModel]] = [
+        groups: list[tuple[Gap | UnsyncedStores | NoGap, _ByModel]] = [
             (NoGap.ACKNOWLEDGED_EARLY, acknowledged_early),
             (NoGap.NOT_ATOMIC, killed),
             (NoGap.CUT_OFF if self._is_cut_off else NoGap.NOT_FOUND, left),
         ]
+        if any(stored.values()):
+            _, shown = self._shown(stored)
+            groups.append((stores_lost_at(shown, stores, self._workload), stored))
         groups += [(self._gap(each, failures), failures) for each, failures in by_barrier.items()]
         in_recovery: list[Cause] = []
         for reason, failures in groups:
@@ -177,7 +183,7 @@ class _Search:
         together = self._cause(NoGap.NOT_FOUND, failures)
         return together if is_cause_of(together, cause) else None
 
-    def _cause(self, gap: Gap | NoGap, failures: _ByModel) -> Cause:
+    def _cause(self, gap: Gap | UnsyncedStores | NoGap, failures: _ByModel) -> Cause:
         """Return a cause, with the diagnosis of the recovery that its failure interrupts.
 
         If that recovery misses a barrier, those of the workload are beside the point.
@@ -207,9 +213,13 @@ class _Search:
 
     def _gap(self, barrier: MissingBarrier, failures: _ByModel) -> Gap:
         """Return the place of a missing barrier that belongs to the failure that is shown."""
-        name, those = next(each for each in failures.items() if each[1])
-        shown, *_ = _shown_first(self._harms, those)
+        name, shown = self._shown(failures)
         return gap_of(self._workload, barrier, self._unsafe[name].model, shown)
+
+    def _shown(self, failures: _ByModel) -> tuple[str, Failure]:
+        """Return the failure that is shown, with the name of its model."""
+        name, those = next(each for each in failures.items() if each[1])
+        return name, _shown_first(self._harms, those)[0]
 
     def _by_barrier(self) -> dict[MissingBarrier, _ByModel]:
         """Return for each barrier the failures that are left with all others.
@@ -327,7 +337,7 @@ class _Search:
 
 def _cause(
     harms: Harms,
-    gap: Gap | NoGap,
+    gap: Gap | UnsyncedStores | NoGap,
     failures: _ByModel,
 ) -> Cause:
     failing = {name: _shown_first(harms, each) for name, each in failures.items() if each}
@@ -359,6 +369,16 @@ def _shown_first(harms: Harms, failures: Sequence[Failure]) -> list[Failure]:
     )
     shown = max(alike, key=lambda each: [None, *Harm].index(harms.of(each)))
     return [shown, *[each for each in failures if each is not shown]]
+
+
+def _parted(failures: _ByModel, moments: Container[Moment]) -> tuple[_ByModel, _ByModel]:
+    """Return the failures at these moments, and the others."""
+    there: _ByModel = {}
+    others: _ByModel = {}
+    for name, those in failures.items():
+        there[name] = [each for each in those if moment_of(each) in moments]
+        others[name] = [each for each in those if moment_of(each) not in moments]
+    return there, others
 
 
 def _killed(found: Exploration) -> list[Failure]:

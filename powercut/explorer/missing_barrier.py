@@ -288,6 +288,7 @@ def _with(workload: RecordedWorkload, syncs: tuple[tuple[int, int, int], ...]) -
         journal=Journal(journal.image, operations),
         history=History(lambda: len(operations), entries=entries),
         places={numbers[number]: place for number, place in workload.places.items()},
+        mapped=tuple(numbers[number] for number in workload.mapped),
     )
     return Insertion(changed, numbers, syncs)
 

@@ -44,13 +44,15 @@ class RecordedWorkload:
 
     ``history`` has the values that it acknowledged, ``places`` the line of the program for the
     numbers of those operations where it is known. ``root`` is the directory of the disk that an
-    interposed program saw, and empty for a workload that took a process.
+    interposed program saw, and empty for a workload that took a process. ``mapped`` are the
+    numbers of the writes of mapped pages, ascending, if the stores themselves are not known.
     """
 
     journal: Journal
     history: History
     places: Mapping[int, Place] = field(default_factory=dict)
     root: str = ""
+    mapped: tuple[int, ...] = ()
 
 
 def record(

@@ -79,8 +79,8 @@ _KEEP_SIZE: Final = 1
 class DiskServer:
     """Answers the requests of one mount by operations on ``disk``.
 
-    ``direct`` makes every read and write of a file a request. ``mapped`` collects the paths of
-    files whose pages were written through a mapping, ``mapped_syncs`` those of them that were
+    ``direct`` makes every read and write of a file a request. ``mapped`` has the numbers of
+    the operations that wrote pages of mappings, by path, ``mapped_syncs`` those paths that were
     synced by ``msync`` or ``fdatasync``, ``ranges`` those whose ``sync_file_range`` was counted as
     a barrier, ``refused`` those of refused calls, by the reason; ``is_full`` is whether the limit
     of the journal was reached.
@@ -89,7 +89,7 @@ class DiskServer:
     def __init__(self, disk: Disk, *, direct: bool = True) -> None:
         self.disk = disk
         self.direct = direct
-        self.mapped: set[str] = set()
+        self.mapped: dict[str, list[int]] = {}
         self.mapped_syncs: set[str] = set()
         self.ranges: set[str] = set()
         self.refused: dict[str, set[str]] = {}
@@ -357,8 +357,6 @@ class DiskServer:
         _, offset, size, how, _, flags, _ = WRITE_IN.unpack_from(request.body)
         number = request.node
         inode, path = self._inode(number), self._path(number)
-        if how & _WRITE_FROM_MAP:
-            self.mapped.add(path)
         if how & _WRITE_KILLS_PRIVILEGES:
             self._drop_privileges(request, inode, path)
         if offset + size > _FILE_MAX_BYTES:
@@ -370,6 +368,8 @@ class DiskServer:
         if size:
             data = bytes(request.body[WRITE_IN.size : WRITE_IN.size + size])
             self.disk.write(inode, offset, data, path)
+            if how & _WRITE_FROM_MAP:
+                self.mapped.setdefault(path, []).append(self.disk.operations)
             if flags & os.O_DSYNC:
                 data_only = flags & os.O_SYNC != os.O_SYNC
                 self.disk.sync(number, path, data_only, start=offset, end=offset + size)

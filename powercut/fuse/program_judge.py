@@ -148,7 +148,7 @@ class ProgramJudge:
         They are ``stopped`` if the time was over before the last check.
         """
         journal, history = self._recording.journal, self._recording.history()
-        workload = RecordedWorkload(journal, history)
+        workload = RecordedWorkload(journal, history, mapped=self._recording.mapped)
         searches = {model.name: Search([], 0, 0, exhaustive=False) for model in models}
         tree = Disk.from_journal(journal).unmounted().tree()
         size = sum(len(inode.blocks) * BLOCK_BYTES for _, inode in tree)

@@ -40,6 +40,7 @@ def record(command: Sequence[str], setup: str, check: str, way: MountWay) -> Rec
         acknowledgements=tuple(acknowledgements),
         notes=run.notes,
         journal=disk.journal,
+        mapped=run.mapped,
     )
 
 

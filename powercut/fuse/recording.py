@@ -1,7 +1,8 @@
 """Recordings: the journal of a program's disk, with the acknowledgements of the program.
 
 A recording is one file. Its first line is an object of JSON with ``format``, ``version`` and the
-fields below except ``journal``; the journal follows as in ``sim/disk/crash/journal_file.py``.
+fields below except ``journal``, and without ``mapped`` if that is empty; the journal follows as in
+``sim/disk/crash/journal_file.py``.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class Recording:
     ``command`` has the absolute path of the program. ``setup`` is the shell command that made
     the image on which the journal starts, and ``check`` the one that judges crash images; both
     may be empty. ``mount_point`` is the path at which the disk was mounted. ``notes`` are sentences
-    about effects of the program that did not reach the disk.
+    about effects of the program that did not reach the disk. ``mapped`` are the numbers of the
+    operations that wrote pages of mapped memory, ascending.
     """
 
     command: tuple[str, ...]
@@ -50,6 +52,7 @@ class Recording:
     acknowledgements: tuple[Acknowledgement, ...]
     notes: tuple[str, ...]
     journal: Journal
+    mapped: tuple[int, ...] = ()
 
     def history(self) -> History:
         """Return the acknowledgements as a history."""
@@ -104,6 +107,8 @@ def _encoded(recording: Recording) -> bytes:
         "acknowledgements": recording.acknowledgements,
         "notes": recording.notes,
     }
+    if recording.mapped:
+        header["mapped"] = recording.mapped
     line = json.dumps(header, sort_keys=True).encode() + b"\n"
     return line + encode_journal(recording.journal)
 
@@ -146,4 +151,5 @@ def _recording(header: Mapping[str, Any], journal: Journal) -> Recording:
         ),
         notes=tuple(map(str, header["notes"])),
         journal=journal,
+        mapped=tuple(map(int, header.get("mapped", ()))),
     )

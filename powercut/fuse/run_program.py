@@ -13,7 +13,7 @@ import os
 import select
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
@@ -34,13 +34,14 @@ _MOST_NAMES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One finished program: its exit status, the lines of its stdout, and sentences about
-    effects that did not reach the disk.
+    """One finished program: its exit status, the lines of its stdout, sentences about effects
+    that did not reach the disk, and the numbers of the operations that wrote mapped pages.
     """
 
     exit_status: int
     lines: tuple[Acknowledgement, ...]
     notes: tuple[str, ...]
+    mapped: tuple[int, ...]
 
 
 class _Lines:
@@ -163,7 +164,8 @@ def run_program(
             "less to do"
         )
     notes = _notes(server, watched=program.calls >= 0)
-    return Run(exit_status, found, tuple(notes))
+    mapped = sorted(number for numbers in server.mapped.values() for number in numbers)
+    return Run(exit_status, found, tuple(notes), tuple(mapped))
 
 
 def _serve_until_end(
@@ -242,7 +244,7 @@ def _notes(server: DiskServer, *, watched: bool) -> Iterator[str]:
         yield f"{what} are not modelled and were refused: {_listed(paths)}"
 
 
-def _listed(names: set[str]) -> str:
+def _listed(names: Collection[str]) -> str:
     shown = sorted(names)
     more = f" and {len(shown) - _MOST_NAMES} more" if len(shown) > _MOST_NAMES else ""
     return ", ".join(shown[:_MOST_NAMES]) + more

@@ -14,7 +14,7 @@ from typing import Final
 
 from powercut.causes.run_diagnosis import SECONDS, diagnose_run
 from powercut.crash_text import losses, names_on
-from powercut.explorer.cause import Cause, Diagnosis, NoGap
+from powercut.explorer.cause import Cause, Diagnosis
 from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.repair import OutOfTime
 from powercut.fuzz.reproducer import Finding
@@ -46,7 +46,7 @@ def with_cause(finding: Finding, seconds: float = SECONDS, wall_seconds: float =
     if found is None:
         return replace(finding, cause=_disturbed(log))
     diagnosis, cause = found
-    if isinstance(cause.gap, NoGap):
+    if not isinstance(cause.gap, Gap):
         return replace(finding, cause=_lost(log, cause_text(cause)))
     return replace(finding, cause=_missing(diagnosis, cause, cause.gap))
 

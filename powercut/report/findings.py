@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Final, assert_never
 
-from faults.crash_point import CrashKind, CrashPoint, Phase
+from faults.crash_point import NOTHING_LOST, CrashKind, CrashPoint, Phase
 from oracles.history import History, Known
 from oracles.violation import Violation, shown
 from powercut.counted import counted
@@ -19,6 +19,7 @@ from powercut.explorer.harm import Harm
 from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.repair import preventable
+from powercut.explorer.unwritten_stores import UnsyncedStores
 from powercut.explorer.verdicts import Exploration, Failure
 from powercut.fuzz.action import Json
 from powercut.report.in_place import remedy_in_place
@@ -42,6 +43,11 @@ _REASONS: Final = {
     "named, and explore again",
     NoGap.NOT_SEARCHED: NOT_SEARCHED,
 }
+
+_UNCHECKED: Final = (
+    "cannot be checked, because a store to mapped memory is not seen before the kernel writes its "
+    "page"
+)
 
 MOST_MOMENTS: Final = 32
 """Moments of a workload at which a check that has never failed is tried on an empty disk."""
@@ -90,6 +96,8 @@ def finding_lines(diagnosis: Diagnosis, cause: Cause) -> Iterator[str]:
     yield f"FAILED  {violation.property_name}  {harms_text(cause)}{weakest(diagnosis, cause)}"
     yield from (f"  {line}" for line in violation.statement.splitlines())
     yield from crash_lines(exploration, failure)
+    if isinstance(cause.gap, UnsyncedStores) and failure.crashes[0].survivors == NOTHING_LOST:
+        yield f"  lost      stores to mapped memory of {_named(cause.gap.paths)}, not written yet"
     yield f"  cause     {cause_text(cause)}"
     for line in repair_lines(cause.recovery) if cause.recovery is not None else ():
         yield f"  {line}"
@@ -166,6 +174,11 @@ def cause_text(cause: Cause) -> str:
         case Gap(path, first, last, others, more):
             again = "" if first.place else _again(more)
             return f"no fsync of {path} {between(first, last)}{again}{_nor_of(others)}"
+        case UnsyncedStores(paths, acknowledgement):
+            return (
+                f"no msync (of all these pages) or fsync of {_named(paths)} between its stores to "
+                f"mapped memory and {acknowledgement}; if they come after it, a kill loses them too"
+            )
         case NoGap.NOT_ATOMIC if not cause.failure.needs_power_cut:
             return "no fsync helps: a kill loses nothing that was written; the change is not atomic"
         case NoGap.NOT_ATOMIC | NoGap.NOT_FOUND if len(cause.failure.crashes) > 1:
@@ -188,9 +201,13 @@ def _nor_of(paths: Sequence[str]) -> str:
     """Return the further paths that the same barrier concerns, as the end of a sentence."""
     if not paths:
         return ""
+    return f", nor of {_named(paths)}"
+
+
+def _named(paths: Sequence[str]) -> str:
+    """Return the first paths, and the number of the others."""
     more = len(paths) - MOST_PATHS
-    named = [*paths[:MOST_PATHS], f"{more} more"] if more > 0 else paths
-    return f", nor of {listed(named)}"
+    return listed([*paths[:MOST_PATHS], f"{more} more"] if more > 0 else paths)
 
 
 def repair_lines(diagnosis: Diagnosis) -> Iterator[str]:
@@ -201,6 +218,11 @@ def repair_lines(diagnosis: Diagnosis) -> Iterator[str]:
     workload = next(iter(diagnosis.explorations.values())).workload
     remedy = remedy_in_place(workload, diagnosis.causes)
     missing = sum(isinstance(cause.gap, Gap) for cause in diagnosis.causes)
+    if any(isinstance(cause.gap, UnsyncedStores) for cause in diagnosis.causes):
+        yield f"repair    {_UNCHECKED}"
+        if remedy:
+            yield f"          {remedy}"
+        return
     if not missing:
         if remedy:
             yield f"repair    {remedy}"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from powercut.fuse.recording import Recording, load_recording
-from sim.disk.cache.operation import Rename, Sync
+from sim.disk.cache.operation import Rename, Sync, Write
 from sim.disk.crash.persistence import MODELS
 from sim.disk.disk import Disk
 from sim.errors import HarnessError
@@ -161,6 +161,8 @@ def test_stores_to_mapped_memory_are_named_and_so_are_their_barriers(
         "guarantees less"
     )
     assert barriers == [counted] * is_counted
+    (written,) = recording.mapped
+    assert isinstance(recording.journal[written - 1], Write)
     assert files_after(recording) == {"/m": b"bytes".ljust(4096, b"\0")}
 
 

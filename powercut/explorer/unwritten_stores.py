@@ -1,0 +1,115 @@
+"""Stores to mapped memory that were acknowledged before the kernel wrote their pages.
+
+A recorded program in another process shows such a store only when its page is written. Until
+then the disk that is recorded lacks it, but a kill does not lose it: only a power cut does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import groupby, islice
+from typing import Final, NamedTuple
+
+from faults.crash_point import CrashKind
+from powercut.explorer.event import Event, events_of
+from powercut.explorer.page_cache import PageCache
+from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.explorer.repair import Moment, moment_of
+from powercut.explorer.verdicts import Exploration, Failure
+from sim.disk.cache.operation import Write
+from sim.disk.crash.image import Image
+from sim.disk.crash.unsynced import Unsynced
+from sim.disk.disk import Disk
+
+_MOST_GROUPS: Final = 16
+"""Groups of mapped writes behind a kill that are tried."""
+
+
+class UnsyncedStores(NamedTuple):
+    """Stores to mapped memory of ``paths`` with no barrier up to ``last``, an acknowledgement."""
+
+    paths: tuple[str, ...]
+    last: Event
+
+
+def unwritten_stores(found: Exploration) -> dict[Moment, tuple[str, ...]]:
+    """Return the moments at which stores to mapped memory are missing, with their paths.
+
+    A kill leaves a disk there that the check refuses, but accepts if pages are written that were
+    written later. A moment right behind such a write, which a power cut may lose, belongs to it.
+    """
+    killed = {
+        failure.state
+        for failure in found.failures
+        if not failure.needs_power_cut and len(failure.crashes) == 1
+    }
+    workload, mapped = found.workload, frozenset(found.workload.mapped)
+    journal, history = workload.journal, workload.history
+    moments: dict[Moment, tuple[str, ...]] = {}
+    if not killed or not mapped:
+        return moments
+    by_state: dict[tuple[int, object], tuple[str, ...]] = {}
+    unsynced = Unsynced(found.model, journal.image.platter, journal.image.unsynced)
+    cache = PageCache(journal.image.cached)
+    for number in range(len(journal) + 1):
+        before = history.entries_by(number, returned=False)
+        if number:
+            unsynced.advance(journal[number - 1], number)
+            cache.advance(journal[number - 1], unsynced)
+        if number in mapped and (number - 1, before) in moments:
+            moments[number, before] = moments[number - 1, before]
+        for entries in {before, history.entries_by(number, returned=True)}:
+            state = entries, cache.key
+            if state not in killed:
+                continue
+            if state not in by_state:
+                if found.checker.is_over(found):
+                    return moments
+                by_state[state] = _missing(found, cache.copy(), unsynced, number, entries)
+            moments[number, entries] = by_state[state]
+    return {moment: paths for moment, paths in moments.items() if paths}
+
+
+def stores_lost_at(
+    failure: Failure, moments: Mapping[Moment, tuple[str, ...]], workload: RecordedWorkload
+) -> UnsyncedStores:
+    """Return the stores that a failure at one of these moments loses."""
+    acknowledged = (event for event in events_of(workload) if event.operation is None)
+    *_, last = (event for event in acknowledged if event.entries <= failure.entries)
+    return UnsyncedStores(moments[moment_of(failure)], last)
+
+
+def as_power_cut(failure: Failure) -> Failure:
+    """Return a kill that seems to lose such stores as the power cut that loses them."""
+    point, *others = failure.crashes
+    if others or point.kind is CrashKind.POWER_CUT:
+        return failure
+    return replace(failure, crashes=(replace(point, kind=CrashKind.POWER_CUT, kept=0),))
+
+
+def _missing(
+    found: Exploration, cache: PageCache, unsynced: Unsynced, number: int, entries: int
+) -> tuple[str, ...]:
+    """Return the files whose mapped pages a disk lacks after operation ``number``."""
+    workload = found.workload
+    known, inodes = workload.history.known(entries), cache.inodes
+    for writes in islice(_groups(workload, number), _MOST_GROUPS):
+        paths: dict[str, None] = {}
+        for write in writes:
+            inode = inodes.get(write.inode)
+            if inode is not None and write.offset + len(write.data) <= inode.size:
+                cache.advance(write, unsynced)
+                paths[write.path] = None
+        image = Image.of_platter(cache.inodes, workload.journal.next_inode)
+        if paths and found.checker.violation(Disk(image, found.model), known) is None:
+            return tuple(paths)
+    return ()
+
+
+def _groups(workload: RecordedWorkload, number: int) -> Iterator[list[Write]]:
+    """Yield the mapped writes behind operation ``number``, those in succession as one."""
+    later = enumerate(each for each in workload.mapped if each > number)
+    for _, group in groupby(later, lambda placed: placed[1] - placed[0]):
+        operations = [workload.journal[each - 1] for _, each in group]
+        yield [each for each in operations if isinstance(each, Write)]
