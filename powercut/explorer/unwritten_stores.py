@@ -34,7 +34,7 @@ class UnsyncedStores(NamedTuple):
 
 
 def unwritten_stores(found: Exploration) -> dict[Moment, tuple[str, ...]]:
-    """Return the moments at which stores to mapped memory are missing, with their paths.
+    """Return the moments at which acknowledged stores to mapped memory are missing, with the paths.
 
     A kill leaves a disk there that the check refuses, but accepts if pages are written that were
     written later. A moment right behind such a write, which a power cut may lose, belongs to it.
@@ -61,8 +61,8 @@ def unwritten_stores(found: Exploration) -> dict[Moment, tuple[str, ...]]:
             moments[number, before] = moments[number - 1, before]
         for entries in {before, history.entries_by(number, returned=True)}:
             state = entries, cache.key
-            if state not in killed:
-                continue
+            if not entries or state not in killed:
+                continue  # before the first acknowledgement, no barrier is missing
             if state not in by_state:
                 if found.checker.is_over(found):
                     return moments

@@ -106,6 +106,13 @@ def test_each_round_whose_page_is_written_later_belongs_to_it() -> None:
     assert all(each.needs_power_cut for each in cause.failures["scc"])
 
 
+def test_before_the_first_acknowledgement_no_msync_is_missing() -> None:
+    """Two stores of one change: a power cut between the writes of their pages tears it."""
+    found = judged([("/f", b"5"), ("/f", b"1")], [2], (1, 2))
+    assert NoGap.NOT_ATOMIC in [cause.gap for cause in found.causes]
+    assert not any(isinstance(cause.gap, UnsyncedStores) for cause in found.causes)
+
+
 def test_pages_of_another_file_are_passed_over() -> None:
     cause, *_ = judged([("/g", b"1"), ("/g", b"2"), ("/f", b"1")], [0], (1, 3)).causes
     assert isinstance(cause.gap, UnsyncedStores)
