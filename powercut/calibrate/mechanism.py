@@ -39,6 +39,7 @@ _CLASSES: Final[Mapping[tuple[str, Kind], str]] = {
     ("coverage", Kind.BTRFS): "B4, B7, B10, B11, B12, B14, B16, B19, T6",
     ("data_before_size", Kind.BTRFS): "B17",
     ("data_before_size", Kind.EXT4): "E1, E2",
+    ("rename_waits", Kind.EXT4): "E3",
     ("coverage", Kind.EXT4): "J1",
     ("coverage", Kind.XFS): "J1",
     ("synced_names", Kind.EXT4): "J2",
