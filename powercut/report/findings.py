@@ -109,12 +109,13 @@ def finding_lines(diagnosis: Diagnosis, cause: Cause) -> Iterator[str]:
 def _elsewhere(diagnosis: Diagnosis, cause: Cause) -> str:
     """Return the end of the list of models, if the crash occurs on every file system.
 
-    Where it is not listed, the barriers of the other findings prevent it.
+    Where it is not listed, the barriers of the other findings have prevented it in every state
+    that was checked; there may be others if it was a sample.
     """
-    others = set(diagnosis.unsafe_models).difference(cause.failures)
+    others = tuple(name for name in diagnosis.unsafe_models if name not in cause.failures)
     if cause.model != SCC.name or not isinstance(cause.gap, Gap) or not others:
         return ""
-    return "; on the others, the other fsyncs named here prevent it"
+    return f"; on {listed(others)}, the other fsyncs named here prevent it in all states checked"
 
 
 def short_line(cause: Cause) -> str:
