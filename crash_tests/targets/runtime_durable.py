@@ -54,7 +54,7 @@ class DurableRuntimeTarget(RuntimeTarget):
 
     expected_marks: Sequence[str] = (*RuntimeTarget.expected_marks, *TRIGGER_MARKS, *WORK_MARKS)
     rare_marks: Sequence[str] = (
-        *RuntimeTarget.rare_marks, *RARE_WORK_MARKS, CRASHED_EFFECT,
+        *RuntimeTarget.rare_marks, *RARE_WORK_MARKS, CRASHED_EFFECT, DEAD_BY_RECLAIM,
     )  # fmt: skip
 
     def __init__(self) -> None:
