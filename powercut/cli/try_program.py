@@ -41,7 +41,9 @@ from sim.errors import HarnessError
 
 _CHECKS = 1000
 _NOTHING_WRITTEN = "the check wrote nothing, so there was no recovery to crash"
-_NO_RECOVERY = "no recovery was crashed; a greater -n records more of the checks for that"
+_NO_RECOVERY = (
+    "no check that was recorded wrote anything, so none was crashed; a greater -n records more"
+)
 _BLIND_CHECK = (
     "the check passes also if everything is lost that was acknowledged; it must compare the files "
     "with the lines in $POWERCUT_ACKS"

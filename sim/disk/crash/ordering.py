@@ -269,7 +269,7 @@ class Ordering:
         yield from (index for index in sizes if not self._is_held_back(self.micros[index]))
 
     def _is_held_back(self, size: MicroOperation) -> bool:
-        """Return whether a rename leaves the file unwritten: posix_fallocate made its blocks."""
+        """Return whether a rename needs no such size: posix_fallocate has allocated its block."""
         if isinstance(size, GrowSize) and size.cause in {Growth.WRITE, Growth.BLOCK}:
             return _blocks_in(size.size) <= self._allocated.get(size.number, 0)
         return False

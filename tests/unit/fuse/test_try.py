@@ -141,7 +141,7 @@ def test_a_recovery_is_crashed_as_well(
 
 @pytest.mark.parametrize(
     ("most_checks", "note"),
-    [("5", "no recovery was crashed; a greater -n"), ("100", "the check wrote nothing")],
+    [("5", "no check that was recorded wrote anything"), ("100", "the check wrote nothing")],
 )
 def test_a_recovery_that_was_not_recorded_is_not_denied(
     tmp_path: Path, most_checks: str, note: str
