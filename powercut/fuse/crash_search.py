@@ -4,9 +4,9 @@ Images are not kept: a ``Found`` has the crash from which its image is built aga
 point has few unsynced pieces, or the model keeps all of them in order, all states of the model are
 found. Where it has more, only those that reveal most bugs are found: everything and nothing lost,
 prefixes, one piece lost, one piece alone, some random ones, torn and stale writes. The work is
-bounded: of a long journal, crash points between acknowledgements are left out, evenly. If there are
-many acknowledgements, fewer images are found after each, and at last some of these points are left
-out as well.
+bounded: of a long journal, crash points between acknowledgements are left out, evenly, first those
+within a series of writes to one file. If there are many acknowledgements, fewer images are found
+after each, and at last some of these points are left out as well.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.micro_operation import WriteBlock
 from sim.disk.crash.ordering import Ordering
-from sim.disk.crash.persistence import PersistenceModel
+from sim.disk.crash.persistence import PersistenceModel, model_named
 from sim.disk.crash.state_space import State, StateSpace
 from sim.disk.crash.survivor_set import SurvivorSet, can_be_stale, can_tear, closed
 from sim.disk.crash.unsynced import Unsynced
@@ -39,25 +39,29 @@ from sim.disk.crash.unsynced import Unsynced
 MOST_SECTORS: Final = 48
 """Unsynced sectors beyond which a write is lost as a whole."""
 
-_WORK: Final = 1_600_000
-"""The approximate number of pieces that one search applies between acknowledgements."""
+_WORK_WITHIN_SERIES: Final = 800_000
+"""The approximate number of pieces that one search applies between writes to one file."""
+
+_WORK_BEHIND_SERIES: Final = 4_000_000
+"""The same behind the last of such writes, and behind every other operation."""
 
 _WORK_OF_ACKNOWLEDGEMENTS: Final = 4_800_000
-"""The approximate number of pieces that one search applies after acknowledgements."""
+"""The same after acknowledgements."""
 
 _WORK_OF_POINT: Final = 120_000
 """The approximate number of pieces that prefixes, losses of one, or ones alone apply at a point."""
 
-_CLASSES: Final = 3
+_CLASSES: Final = 4
 
 _ALL_PIECES: Final = 8
 _ALL_STATES: Final = 256
 _OLDER: Final = 16
-_FEWEST: Final = 8
+_NEWEST: Final = 3
 _MOST: Final = 400
 _RANDOM: Final = 4
 _KILLS_OF_WRITE: Final = 4
-_MANY: Final = 1 << 20
+_FIRST: Final = -(1 << 20)
+_EARLY: Final = -8
 
 Key = tuple[int, int]
 """The number of acknowledgements before the crash, and the key of the image."""
@@ -90,8 +94,8 @@ _SHARES: Final = {
 class Found(NamedTuple):
     """One image of one crash point of a model.
 
-    ``order`` counts the images of a rank at a point; it is negative for those right after an
-    acknowledgement, of which all states are new.
+    ``order`` counts the images of a rank at a point. It begins far below 0 right after an
+    acknowledgement, where all states are new, and a little below 0 behind a series of writes.
     """
 
     key: Key
@@ -142,6 +146,27 @@ def image_of(
     return Image.of_platter(cache.inodes, next_inode)
 
 
+def built(journal: Journal, chosen: Iterable[Found]) -> Iterator[tuple[Key, Image]]:
+    """Build the images that were found, by model and crash point; each comes with its key."""
+    by_model: dict[str, dict[int, list[Found]]] = {}
+    for found in chosen:
+        by_model.setdefault(found.model, {}).setdefault(found.done, []).append(found)
+    for name, by_number in by_model.items():
+        unsynced = Unsynced(
+            fitting(model_named(name), journal, MOST_SECTORS), journal.image.platter
+        )
+        cache = PageCache(journal.image.cached)
+        for number in range(max(by_number) + 1):
+            if number:
+                operation = journal[number - 1]
+                unsynced.advance(operation, number)
+                cache.advance(operation, unsynced)
+            for found in by_number.get(number, ()):
+                following = journal[min(number, len(journal) - 1)]
+                image = image_of(unsynced, cache, found.crash, following, journal.next_inode)
+                yield found.key, image
+
+
 def rank_of(ordering: Ordering, survivors: SurvivorSet) -> Rank:
     """Return the class of a survivor set."""
     count = len(ordering.micros)
@@ -187,6 +212,13 @@ def _spread(number: int) -> int:
     return int(f"{number:032b}"[::-1], 2)
 
 
+class _Kind(NamedTuple):
+    """A kind of crash points: the bound on their work, and the ``order`` of their first images."""
+
+    share: EvenShare
+    order: int
+
+
 class _Searcher:
     def __init__(
         self,
@@ -203,8 +235,10 @@ class _Searcher:
         self._found: list[Found] = []
         self._exhaustive = exhaustive
         self._points: set[int] = set()
-        self._share = EvenShare(_WORK, len(journal))
-        self._share_of_acknowledgements = EvenShare(_WORK_OF_ACKNOWLEDGEMENTS, len(journal))
+        operations = len(journal)
+        self._within_series = _Kind(EvenShare(_WORK_WITHIN_SERIES, operations), 0)
+        self._behind_series = _Kind(EvenShare(_WORK_BEHIND_SERIES, operations), _EARLY)
+        self._acknowledged = _Kind(EvenShare(_WORK_OF_ACKNOWLEDGEMENTS, operations), _FIRST)
         each = _WORK_OF_ACKNOWLEDGEMENTS // max(1, len(history.entries))
         self._work_of_point = min(_WORK_OF_POINT, each // _CLASSES)
         self._choices = SeededChoices(0)
@@ -224,25 +258,38 @@ class _Searcher:
                 since = 0 if unsynced.allows_more else min(since, len(unsynced.micros))
             entries = history.entries_by(number, returned=False)
             later = history.entries_by(number, returned=True)
-            if number and self._share.is_left(number):
-                self._visit(number, unsynced, cache, entries, since)
-            is_last = number == len(journal)
-            if later != reached and (is_last or self._share_of_acknowledgements.is_left(number)):
-                self._visit(number, unsynced, cache, later, 0)
+            if number and (kind := self._kind(number)).share.is_left(number):
+                self._visit(number, unsynced, cache, entries, since, kind)
+            is_left = number == len(journal) or self._acknowledged.share.is_left(number)
+            if later != reached and is_left:
+                self._visit(number, unsynced, cache, later, 0, self._acknowledged)
             reached = later
         visited, total = len(self._points), len(journal) + 1
         return Search(self._found, visited, total, self._exhaustive and visited == total)
 
+    def _kind(self, number: int) -> _Kind:
+        """Return the kind of the crash point after an operation, from 1 on."""
+        match self._journal[number - 1 : number + 1]:
+            case [Write(inode=file), Write(inode=following)] if file == following:
+                return self._within_series
+        return self._behind_series
+
     def _visit(
-        self, number: int, unsynced: Unsynced, cache: PageCache, entries: int, since: int
+        self,
+        number: int,
+        unsynced: Unsynced,
+        cache: PageCache,
+        entries: int,
+        since: int,
+        kind: _Kind,
     ) -> None:
         self._points.add(number)
         phase, operation = (Phase.AFTER, number) if number else (Phase.BEFORE, 1)
         kill = CrashPoint(operation, phase, CrashKind.KILL)
-        self._add((entries, cache.key), Rank.EXTREME, 0 if since else -_MANY, kill)
+        self._add((entries, cache.key), Rank.EXTREME, kind.order, kill)
         space = StateSpace(unsynced)
-        orders = dict.fromkeys(Rank, 0 if since else -_MANY)
-        for state in self._states(space, since):
+        orders = dict.fromkeys(Rank, kind.order)
+        for state in self._states(space, since, kind.share):
             rank = rank_of(space.ordering, state.survivors)
             crash = CrashPoint(operation, phase, CrashKind.POWER_CUT, state.survivors)
             orders[rank] += self._add((entries, state.key), rank, orders[rank], crash)
@@ -274,24 +321,20 @@ class _Searcher:
             crash = CrashPoint(number, Phase.DURING, CrashKind.KILL, kept=kept)
             self._add((entries, part.cache.key), Rank.OTHER, 0, crash)
 
-    def _states(self, space: StateSpace, since: int) -> Iterator[State]:
+    def _states(self, space: StateSpace, since: int, share: EvenShare) -> Iterator[State]:
         count = len(space.micros)
         is_series = self._model.sequential and count < _ALL_STATES
         if count <= _ALL_PIECES or is_series:
             states = count + 1 - since if is_series else _ALL_STATES // 8
-            self._spend(count * states)
+            share.spend(count * states)
             yield from islice(space.all(since, _ALL_STATES * 8), _ALL_STATES)
             if space.complete:
                 return
         self._exhaustive = False
         blocks = _blocks(space.ordering)
         for survivors in dict.fromkeys(self._chosen(space.ordering, since)):
-            self._spend(count + blocks)
+            share.spend(count + blocks)
             yield space.state_of(survivors)
-
-    def _spend(self, work: int) -> None:
-        self._share.spend(work)
-        self._share_of_acknowledgements.spend(work)
 
     def _chosen(self, ordering: Ordering, since: int) -> Iterator[SurvivorSet]:
         """Yield the survivor sets that are tried, the new pieces being those from ``since`` on.
@@ -300,24 +343,32 @@ class _Searcher:
         """
         count = len(ordering.micros)
         everything = (1 << count) - 1
-        recent = range(max(since - _OLDER, 0) if since else 0, count)
-        most = max(_FEWEST, min(_MOST, self._work_of_point // (count + _blocks(ordering))))
-        step = -(-len(recent) // most)
+        most = max(1, min(_MOST, self._work_of_point // (count + _blocks(ordering))))
+        oldest = max(since - _OLDER, 0) if since else 0
+        step = -(-(count - oldest) // most)
+        recent = _newest_first(range(oldest, count), step)
+        new = _newest_first(range(since, count), step)
         wanted = [everything, 0]
-        wanted += [(1 << length) - 1 for length in reversed(range(since, count, step))]
-        wanted += [everything & ~(1 << index) for index in reversed(recent[::step])]
-        wanted += [ordering.order[i] | 1 << i for i in reversed(range(since, count)[::step])]
+        wanted += [(1 << length) - 1 for length in new]
+        wanted += [everything & ~(1 << index) for index in recent]
+        wanted += [ordering.order[index] | 1 << index for index in new]
         wanted += [self._choices.integer("", 0, everything) for _ in range(_RANDOM)]
         for mask in wanted:
             yield SurvivorSet.of_mask(closed(ordering, mask), count)
-        for index in reversed(recent[::step]):
+        for index in recent:
             yield from _damaged(ordering, index)
+
+
+def _newest_first(pieces: range, step: int) -> list[int]:
+    """Return the newest pieces, and of the others one in ``step``."""
+    reverse = pieces[::-1]
+    return [*reverse[:_NEWEST], *reverse[_NEWEST::step]]
 
 
 def _blocks(ordering: Ordering) -> int:
     """Return the work for the data of one state, in units of the work for one piece."""
     sizes = [len(micro.data) for micro in ordering.micros if isinstance(micro, WriteBlock)]
-    return 4 * sum(sizes) // BLOCK_BYTES
+    return sum(sizes) // (2 * BLOCK_BYTES)
 
 
 def _losses(crash: CrashPoint) -> int:

@@ -14,6 +14,7 @@ from powercut.fuse.command_check import CheckPlace
 from powercut.fuse.disk_mount import MountWay
 from powercut.fuse.recording import Recording
 from sim.disk.cache.inode import BLOCK_BYTES, Inode, block_key
+from sim.disk.cache.key import content_key
 from sim.disk.cache.operation import Rename
 from sim.disk.crash.image import Image
 from sim.disk.disk import Disk
@@ -98,9 +99,16 @@ class LongContent(bytes):
 def file_content(size: int, blocks: Mapping[int, bytes]) -> bytes:
     """Return what is compared of a file, given its blocks; a block that is missing is zeros."""
     if size <= BLOCK_BYTES:
-        return blocks.get(0, b"")[:size].ljust(size, b"\0")
-    key = sum(block_key(index, block) for index, block in blocks.items()) % (1 << _KEY_BITS)
-    return LongContent(_CONTENT.pack(size, key))
+        return _short_content(size, blocks)
+    return _long_content(size, sum(block_key(*block) for block in blocks.items()))
+
+
+def _short_content(size: int, blocks: Mapping[int, bytes]) -> bytes:
+    return blocks.get(0, b"")[:size].ljust(size, b"\0")
+
+
+def _long_content(size: int, key: int) -> LongContent:
+    return LongContent(_CONTENT.pack(size, key % (1 << _KEY_BITS)))
 
 
 def link_content(text: str) -> bytes:
@@ -159,7 +167,11 @@ def _contents(image: Image) -> Files:
 def _content(inode: Inode) -> bytes | None:
     if inode.link_text:
         return link_content(inode.link_text)
-    return file_content(inode.size, inode.blocks) if inode.is_file else None
+    if not inode.is_file:
+        return None
+    if inode.size <= BLOCK_BYTES:
+        return _short_content(inode.size, inode.blocks)
+    return _long_content(inode.size, content_key(inode))
 
 
 def _abbreviated(value: object) -> object:

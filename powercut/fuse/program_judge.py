@@ -8,7 +8,7 @@ of its crash point that lose less, because only those show the cause.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
@@ -19,7 +19,6 @@ from oracles.violation import Violation
 from powercut.counted import counted
 from powercut.explorer.check_violation import FAILS_AT_START
 from powercut.explorer.large_writes import fitting
-from powercut.explorer.page_cache import PageCache
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.recovery import at_its_start
 from powercut.explorer.repair import OutOfTime
@@ -32,11 +31,11 @@ from powercut.fuse.crash_search import (
     Key,
     Search,
     best,
-    image_of,
+    built,
     search,
 )
 from powercut.fuse.failures_left import FailuresLeft
-from powercut.fuse.image_check import Checked, CommandCheck, ImageCheck
+from powercut.fuse.image_check import Checked, CommandCheck, FilesCheck, ImageCheck
 from powercut.fuse.parallel import in_processes
 from powercut.fuse.recording import Recording
 from powercut.fuse.recovery_checker import RecoveryChecker
@@ -44,15 +43,13 @@ from powercut.fuse.recovery_crashes import Recoveries, Recovery
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.key import key_of
 from sim.disk.crash.image import Image
-from sim.disk.crash.journal import Journal
 from sim.disk.crash.journal_file import decode_journal
 from sim.disk.crash.persistence import PersistenceModel, model_named
-from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
 from sim.errors import HarnessError
 
 _CHECKED_BYTES: Final = 6 << 30
-"""The approximate limit on the bytes of images that are written for checks."""
+"""The approximate limit on the bytes of images that are given to commands."""
 
 _FEWEST_CHECKS: Final = 64
 _PLAINER_OF_POINT: Final = 64
@@ -152,8 +149,9 @@ class ProgramJudge:
         searches = {model.name: Search([], 0, 0, exhaustive=False) for model in models}
         tree = Disk.from_journal(journal).unmounted().tree()
         size = sum(len(inode.blocks) * BLOCK_BYTES for _, inode in tree)
-        most = max(_FEWEST_CHECKS, min(self._checks, _CHECKED_BYTES // (size + 1)))
-        most = min(most, self._checks)
+        most = self._checks
+        if not isinstance(self._check, FilesCheck):
+            most = min(most, max(_FEWEST_CHECKS, _CHECKED_BYTES // (size + 1)))
         try:
             searches.update(self._search(workload, models))
             self._check_best(workload, searches, most)
@@ -257,9 +255,21 @@ class ProgramJudge:
             self._check_all(workload, [found for _, found in chosen[:most]])
 
     def _check_all(self, workload: RecordedWorkload, chosen: Sequence[Found]) -> None:
-        images = dict(_built(workload.journal, chosen))
+        if isinstance(self._check, FilesCheck):
+            self._compare(workload, chosen, self._check)
+            return
+        images = dict(built(workload.journal, chosen))
         for number, checked in self._run([(images[found.key], found.entries) for found in chosen]):
             self._results[chosen[number].key] = checked
+
+    def _compare(
+        self, workload: RecordedWorkload, chosen: Sequence[Found], check: FilesCheck
+    ) -> None:
+        """Compare images as they are built: thousands of a large file do not fit into memory."""
+        for done, (key, image) in enumerate(built(workload.journal, chosen), 1):
+            self._tick()
+            self._results[key] = check.check(image, key[0])
+            self._show(f"checking images: {done:,} of {len(chosen):,}")
 
     def _crash_recoveries(
         self, workload: RecordedWorkload, searches: Mapping[str, Search], check: CommandCheck
@@ -275,7 +285,7 @@ class ProgramJudge:
                     allowed.setdefault(found.key, []).append(model_named(name))
         chosen = best(passed.values(), max(1, self._checks // _CHECKS_PER_RECOVERY))
         self._uncrashed = passed.keys() - {found.key for found in chosen}
-        images = dict(_built(workload.journal, chosen))
+        images = dict(built(workload.journal, chosen))
         work = [(images[found.key], found.entries, allowed[found.key]) for found in chosen]
         for number, recovery in self._recover(work, check).items():
             self._recoveries[chosen[number].key] = recovery
@@ -309,7 +319,7 @@ class ProgramJudge:
             by_recovery.setdefault(origins[found.key][0].encoded, []).append(found)
         images: dict[Key, Image] = {}
         for encoded, those in by_recovery.items():
-            images.update(_built(decode_journal(encoded), those))
+            images.update(built(decode_journal(encoded), those))
         for number, checked in self._run([(images[found.key], found.entries) for found in chosen]):
             self._results[chosen[number].key] = checked
 
@@ -377,24 +387,3 @@ class ProgramJudge:
                     crashes = (first.crash, each.crash)
                     failure = Failure(crashes, each.entries, each.key[1], result.violation)
                     verdict.fail(failure)
-
-
-def _built(journal: Journal, chosen: Iterable[Found]) -> Iterator[tuple[Key, Image]]:
-    """Yield the images of crash points; a journal is read once for each model."""
-    by_model: dict[str, dict[int, list[Found]]] = {}
-    for found in chosen:
-        by_model.setdefault(found.model, {}).setdefault(found.done, []).append(found)
-    for name, by_number in by_model.items():
-        unsynced = Unsynced(
-            fitting(model_named(name), journal, MOST_SECTORS), journal.image.platter
-        )
-        cache = PageCache(journal.image.cached)
-        for number in range(max(by_number) + 1):
-            if number:
-                operation = journal[number - 1]
-                unsynced.advance(operation, number)
-                cache.advance(operation, unsynced)
-            for found in by_number.get(number, ()):
-                following = journal[min(number, len(journal) - 1)]
-                image = image_of(unsynced, cache, found.crash, following, journal.next_inode)
-                yield found.key, image

@@ -37,9 +37,16 @@ def inode_key(inode: Inode) -> int:
         return 0
     content = inode.content_key
     if content is None:
-        content = inode.content_key = _content_key(inode)
+        content = content_key(inode)
     fields = (inode.number, inode.mode, inode.uid, inode.gid, inode.size, content & _MASK)
     return xxh3_64_intdigest(_FIELDS.pack(*fields))
+
+
+def content_key(inode: Inode) -> int:
+    """Return the sum over the blocks or entries of an inode, which is computed at most once."""
+    if inode.content_key is None:
+        inode.content_key = _content_key(inode)
+    return inode.content_key
 
 
 def key_of(inodes: Iterable[Inode]) -> int:

@@ -16,7 +16,8 @@ from powercut.explorer.large_writes import fitting
 from powercut.explorer.missing_barrier import MissingBarrier, Synced, insert
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Exploration, Failure, InterruptedRecovery
-from powercut.fuse.crash_search import MOST_SECTORS, Rank, search
+from powercut.fuse import crash_search
+from powercut.fuse.crash_search import MOST_SECTORS, Rank, best, search
 from powercut.fuse.failures_left import FailuresLeft
 from sim.disk.cache.key import key_of
 from sim.disk.calls.process import Process
@@ -138,6 +139,38 @@ def test_many_acknowledgements_do_not_multiply_the_images() -> None:
     visited = {each.done for each in seen}
     assert len(visited) > 190, "an acknowledgement without its own images"
     assert max(visited) == len(disk.journal)
+
+
+def copied(mebibytes: int) -> Journal:
+    """Write a file in pieces of 1 MiB, and rename it, without a barrier."""
+    process = Process(Disk())
+    descriptor = process.open("/t", os.O_CREAT | os.O_WRONLY)
+    for number in range(1, mebibytes + 1):
+        process.write(descriptor, bytes([number]) * (1 << 20))
+    process.close(descriptor)
+    process.rename("/t", "/f")
+    return process.disk.journal
+
+
+def test_the_rename_behind_a_series_of_large_writes_is_crashed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(crash_search, "_WORK_WITHIN_SERIES", 1)
+    monkeypatch.setattr(crash_search, "_WORK_OF_POINT", 1)
+    journal = copied(8)
+    found = search(journal, History(lambda: 0), POSIX)
+    assert found.points < found.all_points
+    assert {1, len(journal) - 1, len(journal)} <= {each.done for each in found.found}
+    cuts = [each for each in found.found if each.done == len(journal) and each.losses]
+    lost = {each.crash.survivors.lost for each in cuts}
+    newest = max(index for each in lost for index in each)
+    assert {(newest,), (newest - 1,)} <= lost, "the size, and the data, of the last write"
+
+
+def test_crash_points_within_a_series_of_writes_come_last() -> None:
+    found = search(copied(8), History(lambda: 0), POSIX).found
+    first = [each for each in best(found, len(found)) if each.rank is Rank.ONE_LOST][:12]
+    assert {each.done for each in first} == {9, 10}
 
 
 @pytest.mark.parametrize("name", ["scc", "ext4-journal"])

@@ -16,7 +16,7 @@ from powercut.explorer.ticker import Stopped
 from powercut.fuse import program_judge
 from powercut.fuse.crash_search import Found, Rank
 from powercut.fuse.disk_mount import MountWay
-from powercut.fuse.image_check import Checked, CommandCheck
+from powercut.fuse.image_check import Checked, CommandCheck, FilesCheck, file_content
 from powercut.fuse.program_judge import ProgramJudge
 from powercut.fuse.recording import Acknowledgement, Recording
 from powercut.fuse.recovery_crashes import Recovery
@@ -105,6 +105,54 @@ def test_a_time_that_is_over_after_the_checks_ends_the_search_for_barriers() -> 
     Process(unknown).mkdir("/unknown")
     with pytest.raises(OutOfTime):
         judge.violation(unknown, Known((), ()))
+
+
+def of_long_file() -> Recording:
+    """A file of three blocks is written, and acknowledged, without a barrier."""
+    process = Process(Disk())
+    descriptor = process.open("/f", os.O_CREAT | os.O_WRONLY)
+    process.write(descriptor, b"long" * 3000)
+    process.close(descriptor)
+    journal = process.disk.journal
+    ends = (Acknowledgement(len(journal), "done"),)
+    return Recording(("app",), "", "", "/disk", 0, ends, (), journal)
+
+
+def test_only_images_for_commands_are_limited_by_their_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(program_judge, "_FEWEST_CHECKS", 3)
+    monkeypatch.setattr(program_judge, "_CHECKED_BYTES", 1)
+    recording = of_long_file()
+    command = ProgramJudge(recording, _Always(PASSED), 400, 1)
+    command.judge([POSIX])
+    compared = ProgramJudge(recording, FilesCheck(recording), 400, 1)
+    assert compared.judge([POSIX])["posix"].failures
+    assert command.counts.checked == 3
+    assert compared.counts.checked == compared.counts.images == command.counts.images > 3
+
+
+def test_comparisons_are_shown_and_stopped() -> None:
+    texts: list[str] = []
+    recording = of_long_file()
+    judge = ProgramJudge(
+        recording, FilesCheck(recording), 400, 1, show=texts.append,
+        is_over=lambda: len(texts) > 3,
+    )  # fmt: skip
+    assert judge.judge([POSIX])["posix"].stopped
+    assert [text.partition(" of ")[0] for text in texts[1:]] == [
+        f"checking images: {done}" for done in (1, 2, 3)
+    ]
+
+
+def test_a_long_content_is_equal_from_blocks_and_from_a_disk() -> None:
+    recording = of_long_file()
+    check = FilesCheck(recording)
+    content = b"long" * 3000
+    blocks = {index: content[start : start + 4096] for index, start in enumerate((0, 4096, 8192))}
+    assert check.violation({"/f": file_content(len(content), blocks)}, 1) is None
+    assert check.violation({"/f": file_content(len(content), {0: blocks[0]})}, 1) is not None
+    assert check.violation({"/f": file_content(len(content) - 1, blocks)}, 1) is not None
 
 
 class _Always:
