@@ -25,9 +25,10 @@ from powercut.calibrate.row import Row
 from powercut.calibrate.tally import Contradiction, Tally
 from powercut.cli.completion import complete_from
 from powercut.cli.exit_code import ExitCode
-from powercut.cli.output import console_beside, one_line
+from powercut.cli.output import console_beside
 from powercut.cli.usage import TimeRange, UsageMistake, asked_by_user, must_take_json
 from powercut.counted import counted
+from powercut.one_line import one_line
 from powercut.report.calibration import contradiction_lines, counts_table, note_lines
 
 _MINUTES: Final = 5

@@ -42,7 +42,7 @@ _REPEATED_AFTER_S = 0.01
 _ENDS = (signal.SIGTERM, signal.SIGHUP)
 """The signals that end a command as Ctrl-C does: a request, and a terminal that is closed."""
 
-_STDOUT, _STDERR = 1, 2
+_STDIN, _STDOUT, _STDERR = range(3)
 
 
 class Commands(click.Group):
@@ -143,9 +143,13 @@ def _repeat_interrupt(ignored: sys.UnraisableHookArgs) -> None:
 
 def _open_standard_streams() -> None:
     """Open ``/dev/null`` where a standard stream is closed: no other file may get its number."""
-    while (number := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
-        os.set_inheritable(number, True)
-    os.close(number)
+    for number in (_STDIN, _STDOUT, _STDERR):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            assert opened == number, "a descriptor gets the lowest free number"
+            os.set_inheritable(number, True)
     sys.stdout = sys.stdout or os.fdopen(_STDOUT, "w", closefd=False)
     sys.stderr = sys.stderr or os.fdopen(_STDERR, "w", closefd=False)
 

@@ -16,6 +16,7 @@ from rich.console import Console
 from powercut.cli.usage import UsageMistake
 from powercut.fuzz.action import Json
 from powercut.fuzz.reproducer import write_durably
+from powercut.one_line import one_line
 
 SCHEMA: Final = 1
 _COLUMNS: Final = 110
@@ -94,15 +95,9 @@ def write_json(out: str, members: Mapping[str, Json]) -> None:
 
 
 def print_lines(console: Console, lines: Iterable[str]) -> None:
-    """Print texts, which may have several lines, with all other control characters escaped."""
-    for text in lines:
-        for line in text.split("\n"):
-            console.print(one_line(line), soft_wrap=True)
-
-
-def one_line(text: str) -> str:
-    """Return ``text`` with its control characters escaped: names of files may have some."""
-    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+    """Print texts, each as one line."""
+    for line in lines:
+        console.print(one_line(line), soft_wrap=True)
 
 
 def busy(console: Console, text: str) -> AbstractContextManager[object]:

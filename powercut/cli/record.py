@@ -8,13 +8,14 @@ import click
 from rich.console import Console
 
 from powercut.cli.exit_code import ExitCode
-from powercut.cli.output import console_beside, one_line
+from powercut.cli.output import console_beside
 from powercut.cli.usage import TimeRange, UsageMistake, asked_by_user
 from powercut.counted import counted
 from powercut.fuse.disk_mount import prepare_mounts
 from powercut.fuse.image_check import TIMEOUT_S
 from powercut.fuse.record import record
 from powercut.fuse.recording import Recording, save_recording
+from powercut.one_line import one_line
 
 _SHOWN_LINES = 8
 _SHOWN_CHARACTERS = 100

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from oracles.history import HistoryEntry
 from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.one_line import one_line
 from powercut.place import Place
 from sim.disk.cache.operation import (
     Create,
@@ -21,9 +22,6 @@ from sim.disk.cache.operation import (
     Unlink,
 )
 
-_BYTE: Final = re.compile("[\udc80-\udcff]")
-"""A byte that is not UTF-8, as ``surrogateescape`` decodes it."""
-_BYTES_FROM: Final = 0xDC00
 _VALUE: Final = re.compile(r"[0-9a-f]{6,}|\d+")
 _NAMES: Final[dict[type[Operation], str]] = {
     Resize: "truncate",
@@ -157,6 +155,5 @@ def _acknowledgement(entry: HistoryEntry, number: int, entries: int) -> Event:
 
 
 def _abbreviated(text: str) -> str:
-    text = _BYTE.sub(lambda found: f"\\x{ord(found[0]) - _BYTES_FROM:02x}", text)
-    line = " ".join(text.split())
+    line = one_line(" ".join(text.split()))
     return line if len(line) <= _MOST_TEXT else f"{line[: _MOST_TEXT - 1]}…"

@@ -26,7 +26,7 @@ from powercut.explorer.crash_state import (
 from powercut.explorer.event import Event, Site, events_of
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Exploration, Failure
-from sim.disk.cache.operation import Create, Link, Operation, Rename, Sync, Unlink
+from sim.disk.cache.operation import Create, Link, Operation, Rename, Sync, Unlink, Write
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.micro_operation import MicroOperation
 from sim.disk.crash.persistence import PersistenceModel
@@ -237,14 +237,10 @@ def _due(
     """
     due: dict[int, Event] = {}
     for event in events_of(workload):
-        if isinstance(event.operation, Sync) and not (
-            event.operation.data_only or event.operation.end
-        ):
-            due = {
-                inode: first
-                for inode, first in due.items()
-                if event.operation.inode not in (0, inode)
-            }
+        if isinstance(event.operation, Sync):
+            for inode, first in [*due.items()]:
+                if _is_barrier_for(event.operation, inode, first):
+                    del due[inode]
         if due and event.is_at(barrier.before):
             yield event, due
             due = {}
@@ -253,6 +249,12 @@ def _due(
             if inode:
                 due.pop(inode, None)
                 due[inode] = event
+
+
+def _is_barrier_for(sync: Sync, inode: int, first: Event) -> bool:
+    """Return whether a sync of the program covers an operation for which a barrier is due."""
+    covers_all = sync.inode in {0, inode} and not sync.end
+    return covers_all and (not sync.data_only or isinstance(first.operation, Write))
 
 
 def _position(workload: RecordedWorkload, event: Event) -> int:

@@ -36,7 +36,7 @@ class CommandEnd(NamedTuple):
 
     def __str__(self) -> str:
         if self.exit_status is None:
-            return "it did not end in time"
+            return "it did not end within the time of --timeout"
         line = f": {self.last_line}" if self.last_line else ""
         return f"exit status {self.exit_status}{line}"
 

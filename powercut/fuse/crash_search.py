@@ -316,6 +316,7 @@ class _Searcher:
         entries = self._history.entries_by(number, returned=False)
         prefixes = list(page_prefixes(operation))
         step = max(1, len(prefixes) // _KILLS_OF_WRITE)
+        self._exhaustive = self._exhaustive and step == 1
         part = PartialWrite(operation, number, unsynced, cache)
         for kept in part.prefixes(prefixes[::step]):
             crash = CrashPoint(number, Phase.DURING, CrashKind.KILL, kept=kept)

@@ -66,14 +66,16 @@ class Recording:
         """Raise ``HarnessError`` if no crash could lose anything; it ends with the notes."""
         notes = "".join(f"; {note}" for note in self.notes)
         if not len(self.journal):
-            failed, hint = "", ""
-            if self.exit_status:
-                failed = f"ended with exit status {self.exit_status} and "
-                hint = "; a script, or any other file outside of it, needs an absolute path"
+            failed = f"ended with exit status {self.exit_status} and " if self.exit_status else ""
+            reason = (
+                f"the program {failed}changed nothing in {self.mount_point}, its working directory"
+            )
+            if notes:
+                raise HarnessError(reason + notes)
+            hint = "; a script, or any other file outside of it, needs an absolute path"
             raise HarnessError(
-                f"the program {failed}changed nothing in {self.mount_point}, its working "
-                "directory: it must write to relative paths, so that there is something to lose"
-                f"{hint}{notes}"
+                f"{reason}: it must write to relative paths, so that there is something to lose"
+                f"{hint if failed else ''}"
             )
         if not self.acknowledgements:
             raise HarnessError(

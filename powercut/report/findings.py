@@ -235,6 +235,7 @@ def repair_lines(diagnosis: Diagnosis) -> Iterator[str]:
     how = "" if all(found.exhaustive for found in repaired) else " (sampled)"
     if failed:
         does, them = ("does", "it") if missing == 1 else ("do", "them")
+        fail = "fails" if failed == 1 else "fail"
         is_in_recovery = any(cause.recovery for cause in diagnosis.causes)
         if is_in_recovery:
             reason = ", and the recovery must be repaired too"
@@ -244,7 +245,7 @@ def repair_lines(diagnosis: Diagnosis) -> Iterator[str]:
             reason = ", and no fsync prevents that"
         yield (
             f"repair    {barriers} {does} not suffice: {failed:,} of {counted(states, 'state')} "
-            f"still fail with {them}{how}{reason}"
+            f"still {fail} with {them}{how}{reason}"
         )
         if remedy:
             yield f"          {remedy}"

@@ -18,6 +18,11 @@ def create(process, ack):
     process.close(process.open(PATH, os.O_CREAT | os.O_WRONLY))
     ack({PATH: b""})
 
+def create_two_lines(process, ack):
+    path = os.fsdecode(b"/a\\nsafe on scc \\xff")
+    process.close(process.open(path, os.O_CREAT | os.O_WRONLY))
+    ack({path: b""})
+
 def remove(process, ack):
     process.close(process.open(PATH, os.O_CREAT | os.O_WRONLY))
     process.sync()
@@ -47,3 +52,12 @@ def test_control_characters_of_a_name_are_escaped() -> None:
     assert result.exit_code == ExitCode.VIOLATION, result.output
     assert "/red\\x1b[31m" in result.stdout
     assert "\x1b[31m" not in result.stdout
+
+
+def test_a_name_of_two_lines_does_not_add_a_line_to_the_report() -> None:
+    result = powercut("explore", "odd_name:create_two_lines", "--model", "scc")
+    assert result.exit_code == ExitCode.VIOLATION, result.output
+    lines = result.stdout.splitlines()
+    lost = "  lost      directory entry /a\\nsafe on scc \\xff, "
+    assert any(line.startswith(lost) for line in lines)
+    assert not any(line.startswith("safe on scc") for line in lines)

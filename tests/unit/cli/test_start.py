@@ -49,6 +49,11 @@ def test_a_current_directory_that_was_removed_is_one_sentence(tmp_path: Path) ->
     )
 
 
+def test_no_null_device_is_needed_if_the_standard_streams_are_open() -> None:
+    script = "import os; os.devnull = '/missing'; from powercut.cli.main import main; main()"
+    assert run_python("-c", script, "--version").returncode == 0
+
+
 ALL_HELP = """
 import sys
 sys.modules["hypothesis"] = None

@@ -96,6 +96,22 @@ def test_a_gap_does_not_reach_over_a_sync_of_everything() -> None:
         assert len(insert(recorded, barrier).syncs) == count
 
 
+def test_a_gap_reaches_over_an_fdatasync_except_for_written_data() -> None:
+    def truncate_and_write(process: Process, ack: History) -> None:
+        descriptor = process.open("/f", os.O_CREAT | os.O_WRONLY)
+        process.write(descriptor, b"data")
+        process.fdatasync(descriptor)
+        process.ftruncate(descriptor, 2)
+        process.fdatasync(descriptor)
+        ack("f")
+
+    recorded = record(truncate_and_write, EXT4, Image.empty())
+    _, write, _, truncate, _, ack = events_of(recorded)
+    for first, count in ((write, 0), (truncate, 1)):
+        barrier = MissingBarrier(Synced.FILE, first.site, ack.site)
+        assert len(insert(recorded, barrier).syncs) == count
+
+
 def write_head_and_record(process: Process, ack: History) -> None:
     """Write two pages of a file, only the second one synchronously."""
     process.write(process.open("/f", os.O_CREAT | os.O_WRONLY), b"head")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from faults.crash_point import CrashKind
+from faults.crash_point import CrashKind, Phase
 from oracles.history import History, HistoryEntry, Known
 from oracles.violation import LostAck, Violation
 from powercut.explorer.crash_state import image_at
@@ -139,6 +139,15 @@ def test_many_acknowledgements_do_not_multiply_the_images() -> None:
     visited = {each.done for each in seen}
     assert len(visited) > 190, "an acknowledgement without its own images"
     assert max(visited) == len(disk.journal)
+
+
+@pytest.mark.parametrize(("pages", "is_exhaustive"), [(4, True), (9, False)])
+def test_kills_within_a_long_write_are_a_sample(pages: int, is_exhaustive: bool) -> None:
+    disk = Disk()
+    _put(Process(disk), "/f", b"data" * (pages << 10))
+    found = search(disk.journal, acknowledged(disk.journal), MODELS["scc"])
+    kills = [each for each in found.found if each.crash.phase is Phase.DURING]
+    assert (found.exhaustive, len(kills) == pages - 1) == (is_exhaustive, is_exhaustive)
 
 
 def copied(mebibytes: int) -> Journal:

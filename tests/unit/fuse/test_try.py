@@ -251,7 +251,7 @@ def test_a_recording_is_judged_again_under_one_model(tmp_path: Path) -> None:
         (("--check", "exit 7"), "on the undamaged disk the check fails, exit status 7"),
         (
             ("--check", "sleep 100", "--timeout", "0.3"),
-            "on the undamaged disk the check fails, it did not end in time",
+            "on the undamaged disk the check fails, it did not end within the time of --timeout",
         ),
         (
             ("--check", "test -e f"),
@@ -289,6 +289,14 @@ def test_an_interrupt_ends_the_checks_and_leaves_nothing(tmp_path: Path) -> None
     assert os.listdir(tmp_path) == ["pid"]
     left = set(os.listdir(memory_folder())) - before
     assert [name for name in left if name.startswith(f"powercut-checks-{process.pid}-")] == []
+
+
+def test_a_call_that_was_refused_is_the_reason_why_nothing_changed(tmp_path: Path) -> None:
+    result = powercut_in(tmp_path, "try", "--", "mkfifo", "p")
+    assert result.returncode == 2
+    assert result.stderr.endswith(
+        ", its working directory; special files are not modelled and were refused: /p\n"
+    )
 
 
 def test_a_program_or_a_recording_is_needed(tmp_path: Path) -> None:
