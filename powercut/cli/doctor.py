@@ -122,7 +122,7 @@ def _models() -> Table:
             _unit(model),
             model.data_before_size.value,
             model.stale_bytes.value,
-            _yes(model.metadata_in_order),
+            model.metadata_in_order.value,
             model.rename_waits.value,
             model.rename_parts.value,
             model.truncation.value,
@@ -136,10 +136,6 @@ def _unit(model: PersistenceModel) -> str:
     if model.torn_units:
         return "1 byte"
     return f"{model.unit_bytes} bytes" if model.unit_bytes else "call"
-
-
-def _yes(answer: bool) -> str:
-    return "yes" if answer else "no"
 
 
 def _print_pairs(console: Console, title: str, pairs: Iterable[tuple[str, str]]) -> None:

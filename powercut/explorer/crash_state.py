@@ -89,7 +89,7 @@ def alone_along(
     cache = PageCache(journal.image.cached)
     for number, operation in enumerate(journal[: max(numbers, default=0)], 1):
         if number in numbers:
-            alone = Unsynced(model, cache.inodes)
+            alone = Unsynced(model, cache.inodes, unsynced.log_tree)
             alone.advance(operation, number)
             yield number, alone
         unsynced.advance(operation, number)

@@ -7,8 +7,8 @@ may be cut, with every survivor set that the persistence model allows.
 A crash point needs only the states in which a piece of the latest operation makes a difference:
 all others were built at the crash point before it. There are two exceptions. After an
 acknowledgement every state is built anew, because a state that was correct before may be
-incorrect now. A barrier that fails, or that passes over a name, may allow states that no earlier
-crash point had (``Unsynced.allows_more``).
+incorrect now. A barrier that fails, that passes over a name, or that begins a log tree may allow
+states that no earlier crash point had (``Unsynced.allows_more``), also in a recovery after a kill.
 """
 
 from __future__ import annotations
@@ -171,7 +171,8 @@ class Journals:
                 since = 0 if unsynced.allows_more or (skipped and count < waiting) else since
                 since = min(since, count)
                 skipped = not is_visited
-                changed = since < count or isinstance(operation, FailedSync)
+                more_in_recovery = unsynced.allows_more and bool(self._limits.nested)
+                changed = since < count or isinstance(operation, FailedSync) or more_in_recovery
                 if is_visited:
                     if changed or entries != reached:
                         yield from self._crashes_at(unsynced, point, since)

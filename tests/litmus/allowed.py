@@ -148,16 +148,16 @@ CALLS: Final = (
         "posix": "f=- t=- | f=- t=B2 | f=B2 t=-",
     }),
     Litmus("create two in one directory", bodies.nothing, bodies.create_two, {
-        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": (
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs": (
             "f=- g=- | f=empty g=- | f=empty g=empty"
         ),
-        "btrfs posix": "f=- g=- | f=- g=empty | f=empty g=- | f=empty g=empty",
+        "posix": "f=- g=- | f=- g=empty | f=empty g=- | f=empty g=empty",
     }),
     Litmus("create in two directories", bodies.d_e, bodies.create_in_two_directories, {
-        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": (
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs": (
             "d/f=- e/g=- | d/f=empty e/g=- | d/f=empty e/g=empty"
         ),
-        "btrfs posix": "d/f=- e/g=- | d/f=- e/g=empty | d/f=empty e/g=- | d/f=empty e/g=empty",
+        "posix": "d/f=- e/g=- | d/f=- e/g=empty | d/f=empty e/g=- | d/f=empty e/g=empty",
     }),
     Litmus(
         "create in two directories, fsync the second", bodies.d_e,
@@ -167,10 +167,10 @@ CALLS: Final = (
         "posix": "d/f=- e/g=- | d/f=- e/g=empty | d/f=empty e/g=- | d/f=empty e/g=empty",
     }),
     Litmus("unlink, create another", bodies.f_a1, bodies.unlink_create, {
-        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": (
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs": (
             "f=- g=- | f=- g=empty | f=A1 g=-"
         ),
-        "btrfs posix": "f=- g=- | f=- g=empty | f=A1 g=- | f=A1 g=empty",
+        "posix": "f=- g=- | f=- g=empty | f=A1 g=- | f=A1 g=empty",
     }),
     Litmus("unlink, fsync directory", bodies.f_a1, bodies.unlink_fsync_directory, {
         "all": "f=-",
@@ -180,11 +180,10 @@ CALLS: Final = (
         "btrfs posix": "f=- g=A1 o=A1,B1 | f=A1 g=- o=A1,B1",
     }),
     Litmus("truncate, create another", bodies.f_a2, bodies.truncate_create, {
-        "scc ext4-journal": "f=A1 g=- | f=A1 g=empty | f=A2 g=-",
+        "scc ext4-journal btrfs": "f=A1 g=- | f=A1 g=empty | f=A2 g=-",
         "ext4 ext4-ordered ext4-writeback xfs": (
             "f=A1 g=- | f=A1 g=empty | f=A1,01 g=- | f=A2 g=-"
         ),
-        "btrfs": "f=A1 g=- | f=A1 g=empty | f=A2 g=- | f=A2 g=empty",
         "posix": (
             "f=A1 g=- | f=A1 g=empty | f=A1,01 g=- | f=A1,01 g=empty | f=A2 g=- | f=A2 g=empty"
         ),
@@ -204,10 +203,10 @@ CALLS: Final = (
         "all": "d/f=empty",
     }),
     Litmus("hard link, unlink the first name", bodies.f_a1, bodies.hard_link, {
-        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": (
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs": (
             "f=- g=A1 | f=A1 g=- | f=A1 g=A1"
         ),
-        "btrfs posix": "f=- g=- | f=- g=A1 | f=A1 g=- | f=A1 g=A1",
+        "posix": "f=- g=- | f=- g=A1 | f=A1 g=- | f=A1 g=A1",
     }),
     Litmus("append, then create another", bodies.f_a4096, bodies.append_then_create, {
         "scc ext4-journal": "f=A4096 g=- | f=A4096,B1 g=- | f=A4096,B1 g=empty",

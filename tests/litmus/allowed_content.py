@@ -96,15 +96,11 @@ CONTENT_CLASSES: Final = (
     }),
     Litmus("rename, allocate, overwrite another (T3)", bodies.f_o, classes.rename_allocate_write, {
         "scc ext4-journal": "f=A1 o=- p=A1 | f=A1 o=A1 p=- | f=B2 o=- p=A1",
-        "ext4 ext4-ordered ext4-writeback": (
+        "ext4 ext4-ordered ext4-writeback btrfs": (
             "f=A1 o=- p=A1 | f=A1 o=A1 p=- | f=A1,01 o=- p=A1 | f=B1 o=- p=A1 | f=B1 o=A1 p=- | "
             "f=B2 o=- p=A1"
         ),
         "xfs": "f=A1 o=- p=A1 | f=A1 o=A1 p=- | f=B1 o=- p=A1 | f=B1 o=A1 p=- | f=B2 o=- p=A1",
-        "btrfs": (
-            "f=A1 o=- p=A1 | f=A1 o=A1 p=- | f=A1,01 o=- p=A1 | f=A1,01 o=A1 p=- | "
-            "f=B1 o=- p=A1 | f=B1 o=A1 p=- | f=B2 o=- p=A1 | f=B2 o=A1 p=-"
-        ),
         "posix": (
             "f=A1 o=- p=A1 | f=A1 o=A1 p=- | f=A1,01 o=- p=A1 | f=A1,01 o=A1 p=- | "
             "f=B1 o=- p=A1 | f=B1 o=A1 p=- | f=B1,01 o=- p=A1 | f=B1,01 o=A1 p=- | "

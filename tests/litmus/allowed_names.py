@@ -60,6 +60,38 @@ NAME_CLASSES: Final = (
             "cp=A2 log=A1 old=- t=B2 | cp=B2 log=- old=A1 t=- | cp=B2 log=A1 old=- t=-"
         ),
     }),
+    Litmus("sync another, link, unlink the first name", bodies.f_o, classes.sync_link_unlink, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": (
+            "f=- g=A1 o=A1,B1 | f=A1 g=- o=A1,B1 | f=A1 g=A1 o=A1,B1"
+        ),
+        "btrfs posix": (
+            "f=- g=- o=A1,B1 | f=- g=A1 o=A1,B1 | f=A1 g=- o=A1,B1 | f=A1 g=A1 o=A1,B1"
+        ),
+    }),
+    Litmus("link, unlink the first name, sync another", bodies.f_o, classes.link_unlink_sync, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "f=- g=A1 o=A1,B1",
+        "btrfs posix": (
+            "f=- g=- o=A1,B1 | f=- g=A1 o=A1,B1 | f=A1 g=- o=A1,B1 | f=A1 g=A1 o=A1,B1"
+        ),
+    }),
+    Litmus(
+        "sync another, sync all, link, unlink the first name", bodies.f_o,
+        classes.sync_all_link_unlink, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs": (
+            "f=- g=A1 o=A1,B1 | f=A1 g=- o=A1,B1 | f=A1 g=A1 o=A1,B1"
+        ),
+        "posix": (
+            "f=- g=- o=A1,B1 | f=- g=A1 o=A1,B1 | f=A1 g=- o=A1,B1 | f=A1 g=A1 o=A1,B1"
+        ),
+    }),
+    Litmus("link, sync, link another, unlink (B3)", bodies.f_o, classes.overtaking_unlink, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": (
+            "f=A1 g=- o=A1 p=A1 | f=A1 g=A1 o=A1 p=- | f=A1 g=A1 o=A1 p=A1"
+        ),
+        "btrfs posix": (
+            "f=A1 g=- o=A1 p=- | f=A1 g=- o=A1 p=A1 | f=A1 g=A1 o=A1 p=- | f=A1 g=A1 o=A1 p=A1"
+        ),
+    }),
     Litmus("rename, then replace by another file (B4)", classes.g_a1, classes.rename_and_replace, {
         "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "f=B1 g=- h=-",
         "btrfs": "f=B1 g=- h=- | f=B1 g=A1 h=-",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.litmus.bodies import replace
+from tests.litmus.bodies import hard_link, replace
 from tests.litmus.body import Calls
 
 
@@ -136,6 +136,32 @@ def rotate_and_checkpoint(disk: Calls) -> None:
     disk.fsync("t")
     disk.rename("t", "cp")
     disk.fsync("cp")
+
+
+def sync_link_unlink(disk: Calls) -> None:
+    disk.append("o", "B1")
+    disk.fsync("o")
+    hard_link(disk)
+
+
+def link_unlink_sync(disk: Calls) -> None:
+    hard_link(disk)
+    disk.append("o", "B1")
+    disk.fsync("o")
+
+
+def sync_all_link_unlink(disk: Calls) -> None:
+    disk.append("o", "B1")
+    disk.fsync("o")
+    disk.sync()
+    hard_link(disk)
+
+
+def overtaking_unlink(disk: Calls) -> None:
+    disk.link("f", "g")
+    disk.fsync("g")
+    disk.link("o", "p")
+    disk.unlink("g")
 
 
 def g_a1(disk: Calls) -> None:

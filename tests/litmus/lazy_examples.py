@@ -49,6 +49,15 @@ SYNCED = Pair(
     [("mkdir", "e")],
     [("do", ("append", "f", "B1")), ("do", ("fsync", "f")), ("whole", "f", "")],
 )
+LOG_TREE = Pair(
+    [("fsync", "f")],
+    [
+        ("size", "f", ""),
+        ("size", "g", ""),
+        ("do", ("link", "f", "g")),
+        ("do", ("unlink", "f")),
+    ],
+)
 FAILED = Pair(
     [("mkdir", "e")],
     [
@@ -163,6 +172,7 @@ EXAMPLES = (
     TORN_TWICE,
     APPENDED,
     SYNCED,
+    LOG_TREE,
     FAILED,
     LINKED,
     UNIT_BEHIND_A_WRITE,

@@ -94,8 +94,15 @@ class NaiveDisk:
                 yield survived
 
     def _must_precede(self, first: int, then: int) -> bool:
-        model, pieces = self.model, self.unsynced
-        return needs(model, pieces, first, then) or ordered(model, pieces, first, then)
+        model, pieces, log_tree = self.model, self.unsynced, self.has_log_tree()
+        if needs(model, pieces, first, then):
+            return True
+        return ordered(model, pieces, first, then, log_tree=log_tree)
+
+    def has_log_tree(self) -> bool:
+        """Return whether a barrier on an inode has come since the boot or the last ``sync``."""
+        barriers = [call for call in self.calls if isinstance(call, Sync)]
+        return bool(barriers) and barriers[-1].inode != 0
 
     def _damaged(self, survived: frozenset[int]) -> Iterator[list[Piece]]:
         """Yield the survivors with every last write torn at every byte, and every stale slice."""

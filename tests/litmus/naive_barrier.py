@@ -144,7 +144,7 @@ class Barrier:
         if brings_needs and needs(self.model, self.pieces, first, then):
             return True
         in_order = self.model.coverage is not Coverage.NEEDS
-        if in_order and ordered(self.model, self.pieces, first, then):
+        if in_order and ordered(self.model, self.pieces, first, then, log_tree=True):
             return True
         if not (isinstance(a, Name) and isinstance(b, Name)):
             return False

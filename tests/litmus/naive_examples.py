@@ -10,6 +10,11 @@ from typing import Final
 from tests.litmus.programs import Program
 
 EXAMPLES: Final[tuple[Program, ...]] = (
+    # Names are in order on btrfs without a log tree; a sync ends it.
+    [("link", "f", "g"), ("unlink", "f"), ("fsync", "d/f")],
+    [("chmod", "f", 0o600), ("link", "f", "g"), ("rename", "f", "h"), ("unlink", "g")],
+    [("fsync", "f"), ("sync",), ("link", "f", "g"), ("unlink", "f")],
+    [("fsync", "f"), ("link", "f", "g"), ("unlink", "f")],
     # A name in a directory means nothing without the directory.
     [("mkdir", "e"), ("link", "f", "e/g")],
     # Data that a truncation has cut off does not come back when the file grows.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sim.disk.crash.persistence import (
     DataBeforeSize,
+    MetadataInOrder,
     PersistenceModel,
     RenameParts,
     RenameWaits,
@@ -105,20 +106,25 @@ def names_above(pieces: list[Piece], directory: int, before: int) -> list[int]:
         above.append(index)
 
 
-def ordered(model: PersistenceModel, pieces: list[Piece], first: int, then: int) -> bool:
+def ordered(
+    model: PersistenceModel, pieces: list[Piece], first: int, then: int, *, log_tree: bool
+) -> bool:
     """Return whether the model keeps in order two pieces that have a meaning alone."""
     a, b = pieces[first], pieces[then]
     if model.sequential:
         return True
     if isinstance(b, Size) and not b.is_set and _data_before_size(model, a, b):
         return True
-    parts_have_order = model.rename_parts is not RenameParts.ALL
-    if parts_have_order and isinstance(a, Name) and isinstance(b, Name) and a.call == b.call:
-        return a.change is Change.LOSS
-    if model.metadata_in_order and is_metadata(a):
+    in_order = model.metadata_in_order is MetadataInOrder.ALWAYS or (
+        model.metadata_in_order is MetadataInOrder.UNTIL_FSYNC and not log_tree
+    )
+    if in_order and is_metadata(a):
         return is_metadata(b) or (
             isinstance(b, Size) and b.sized not in (Sized.ALLOCATE, Sized.WITHIN, Sized.SAME)
         )
+    parts_have_order = model.rename_parts is not RenameParts.ALL
+    if parts_have_order and isinstance(a, Name) and isinstance(b, Name) and a.call == b.call:
+        return a.change is Change.LOSS
     if isinstance(b, Name) and b.change is Change.RENAME and b.replaced and a.inode == b.inode:
         if model.rename_waits is RenameWaits.DATA:
             return isinstance(a, Size | Data)

@@ -47,10 +47,11 @@ _rmdir = st.tuples(st.just("rmdir"), st.sampled_from(("e", "d/e")))
 _chmod = st.tuples(st.just("chmod"), st.sampled_from(FILES), st.sampled_from((0o600, 0o640)))
 _fsync = st.tuples(st.just("fsync"), st.sampled_from((*FILES, *DIRECTORIES)))
 _fdatasync = st.tuples(st.just("fdatasync"), st.sampled_from((*FILES, *DIRECTORIES)))
+_sync = st.just(("sync",))
 
 CALLS: st.SearchStrategy[tuple[Any, ...]] = (
     _write | _write_synced | _append | _truncate | _allocate | _rename | _rename_directory | _link
-    | _unlink | _mkdir | _rmdir | _chmod | _fsync | _fdatasync
+    | _unlink | _mkdir | _rmdir | _chmod | _fsync | _fdatasync | _sync
 )  # fmt: skip
 PROGRAMS = st.lists(CALLS, min_size=1, max_size=7)
 

@@ -16,7 +16,7 @@ from tests.litmus.observer import random_program, run_program
 from tests.litmus.programs import SETUP
 
 SEEDS = 100
-_NEEDS_DEPENDENTS = (92, 265, 358, 524)
+_NEEDS_DEPENDENTS = (152, 265, 358, 524)
 
 
 def _layer(choices: SeededChoices, model: PersistenceModel) -> Layer:

@@ -53,7 +53,9 @@ def crash_sites(
             cache.advance(operation, unsynced)
             if unsynced.allows_more:
                 since = 0
-            if since < len(unsynced.micros) or isinstance(operation, FailedSync):
+            more_in_recovery = unsynced.allows_more and nested
+            has_pieces = since < len(unsynced.micros)
+            if has_pieces or isinstance(operation, FailedSync) or more_in_recovery:
                 yield from moment.crashes(unsynced, cache, since)
         entries = history.entries_by(number, returned=True)
         if entries != reached or not number:

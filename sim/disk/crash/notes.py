@@ -71,8 +71,15 @@ class Surplus(NamedTuple):
         return f"bytes beyond the end of inode {self.number}"
 
 
+class LogTree(NamedTuple):
+    """There is a log tree (``MetadataInOrder.UNTIL_FSYNC``), which a kill does not end."""
+
+    def __str__(self) -> str:
+        return "log tree"
+
+
 Note = LoggedName | FormerName | OldTail
-Carried = MicroOperation | Note | Surplus
+Carried = MicroOperation | Note | Surplus | LogTree
 """What a kill leaves above the platter for the next lifetime."""
 
 

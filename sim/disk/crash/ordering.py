@@ -144,7 +144,7 @@ class Ordering:
         """Return whether this piece follows all earlier metadata."""
         if isinstance(micro, GrowSize) and micro.cause in _NOT_IN_ORDER:
             return False
-        return self.model.metadata_in_order and not isinstance(micro, CreateInode | FreeBlocks)
+        return self.model.orders_metadata and not isinstance(micro, CreateInode | FreeBlocks)
 
     def creation(self, number: int) -> int | None:
         """Return the index of the piece that creates this inode; None if that is durable."""

@@ -59,6 +59,16 @@ class Truncation(Enum):
     """The zeros; the size, then the freeing; nothing waits."""
 
 
+class MetadataInOrder(Enum):
+    """The times at which directory entries, attributes and the sizes of truncations keep order."""
+
+    ALWAYS = "always"
+    UNTIL_FSYNC = "until fsync"
+    """While there is no log tree: it begins with the first barrier on an inode since the boot or
+    the last ``sync``, which commits everything in order, and ends with the next ``sync``."""
+    NEVER = "never"
+
+
 class RenameWaits(Enum):
     """The changes of the file for which a rename over another name waits."""
 
@@ -116,7 +126,7 @@ class PersistenceModel:
     ``data_before_size``, ``stale_bytes``
         the content that an append without its data may show.
     ``metadata_in_order``
-        directory entries, attributes and the sizes of truncations keep their order, and the
+        when directory entries, attributes and the sizes of truncations keep their order, and the
         size of a later write comes after them; ``posix_fallocate`` has no place in this order.
     ``rename_waits``
         the changes of a file for which its rename over another name waits.
@@ -136,7 +146,7 @@ class PersistenceModel:
     sequential: bool
     data_before_size: DataBeforeSize
     stale_bytes: StaleBytes
-    metadata_in_order: bool
+    metadata_in_order: MetadataInOrder
     rename_waits: RenameWaits
     rename_parts: RenameParts
     truncation: Truncation
@@ -147,6 +157,18 @@ class PersistenceModel:
     def has_whole_calls(self) -> bool:
         """Whether it allows only a part of the states: ``with_whole_calls`` has returned it."""
         return self.unit_bytes == _UNBOUNDED
+
+    @property
+    def without_log_tree(self) -> PersistenceModel:
+        """The model to use while there is no log tree; it has ``ALWAYS`` or ``NEVER``."""
+        if self.metadata_in_order is not MetadataInOrder.UNTIL_FSYNC:
+            return self
+        return replace(self, metadata_in_order=MetadataInOrder.ALWAYS)
+
+    @property
+    def orders_metadata(self) -> bool:
+        """Whether it always keeps metadata in order."""
+        return self.metadata_in_order is MetadataInOrder.ALWAYS
 
     def with_whole_calls(self) -> PersistenceModel:
         """Return this model, with a write that is lost as a whole or not at all.
@@ -170,7 +192,7 @@ SCC: Final = PersistenceModel(
     sequential=True,
     data_before_size=DataBeforeSize.ALWAYS,
     stale_bytes=StaleBytes.NOWHERE,
-    metadata_in_order=True,
+    metadata_in_order=MetadataInOrder.ALWAYS,
     rename_waits=RenameWaits.DATA,
     rename_parts=RenameParts.NONE,
     truncation=Truncation.WHOLE,
@@ -212,7 +234,7 @@ BTRFS: Final = replace(
     name="btrfs",
     unit_bytes=BLOCK_BYTES,
     data_before_size=DataBeforeSize.NEVER,
-    metadata_in_order=False,
+    metadata_in_order=MetadataInOrder.UNTIL_FSYNC,
     rename_parts=RenameParts.SOME,
     truncation=Truncation.FREED_LATER,
     coverage=Coverage.NEEDS,
@@ -222,7 +244,7 @@ POSIX: Final = replace(
     name="posix",
     torn_units=True,
     stale_bytes=StaleBytes.ANYWHERE,
-    metadata_in_order=False,
+    metadata_in_order=MetadataInOrder.NEVER,
     rename_parts=RenameParts.SOME,
     truncation=Truncation.APART,
     synced_names=SyncedNames.NEVER,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol, assert_never
+from typing import Protocol, TypeGuard, assert_never
 
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.operation import (
@@ -36,6 +36,8 @@ from sim.disk.crash.micro_operation import (
     ZeroTail,
 )
 from sim.disk.crash.persistence import PersistenceModel, RenameParts, Truncation
+
+ContentChange = Write | Resize | Allocate
 
 
 class Earlier(Protocol):
@@ -123,7 +125,7 @@ def pieces(
             assert_never(operation)
 
 
-def uncut(operation: Write | Resize | Allocate, number: int) -> WriteBlock | Size:
+def uncut(operation: ContentChange, number: int) -> WriteBlock | Size:
     """Return the one piece of a change of content that becomes durable as a whole."""
     if isinstance(operation, Allocate):
         return GrowSize(number, operation.inode, operation.end)
@@ -135,6 +137,20 @@ def uncut(operation: Write | Resize | Allocate, number: int) -> WriteBlock | Siz
         number, operation.inode, operation.offset, operation.data, fresh=False, appended=False,
         grows=end,
     )  # fmt: skip
+
+
+def is_content(operation: Operation, sync: Sync) -> TypeGuard[ContentChange]:
+    """Return whether this operation changes only content that a barrier covers."""
+    if not (isinstance(operation, ContentChange) and sync.inode in {0, operation.inode}):
+        return False
+    if sync.data_only and isinstance(operation, Resize) and operation.size == operation.size_before:
+        return False
+    if not sync.end:
+        return True
+    # Another change, or a write that leaves a gap, may have pieces in other pages.
+    if not isinstance(operation, Write) or operation.offset != operation.size_before:
+        return False
+    return sync.start <= operation.offset and operation.offset + len(operation.data) <= sync.end
 
 
 def _data(

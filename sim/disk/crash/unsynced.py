@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeGuard
 
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.inode_table import Inodes, InodeTable
 from sim.disk.cache.key import key_of
-from sim.disk.cache.operation import (
-    Allocate,
-    FailedSync,
-    Operation,
-    Resize,
-    Sync,
-    SyncFailure,
-    Write,
-)
+from sim.disk.cache.operation import FailedSync, Operation, Sync, SyncFailure
 from sim.disk.crash.barrier import covered
 from sim.disk.crash.beyond_end import Ends, drop_beyond_end, ends_of, stored_until
 from sim.disk.crash.failed_barrier import left_by
@@ -34,14 +25,12 @@ from sim.disk.crash.micro_operation import (
     ZeroTail,
     taken_name,
 )
-from sim.disk.crash.notes import Carried, LoggedName, Note, Notes, OldTail, Surplus
+from sim.disk.crash.notes import Carried, LoggedName, LogTree, Note, Notes, OldTail, Surplus
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.overtaken import sides
 from sim.disk.crash.persistence import Coverage, PersistenceModel
-from sim.disk.crash.pieces import pieces, uncut
+from sim.disk.crash.pieces import is_content, pieces, uncut
 from sim.disk.crash.survivor_set import SurvivorSet, check_legal
-
-_ContentChange = Write | Resize | Allocate
 
 
 class Unsynced:
@@ -51,7 +40,8 @@ class Unsynced:
     each sync moves the pieces that it covers to the platter, which is ``table``. ``platter`` and
     ``unsynced`` start it; an image has them from the lifetime before. ``allows_more`` is whether
     the last operation allows states that were impossible before it: a failed barrier drops data
-    that later data depended on, and a barrier may split a rename through a passing name.
+    that later data depended on, and a barrier may split a rename through a passing name, or begin
+    a log tree. ``log_tree`` has a mark while there is one.
     """
 
     def __init__(
@@ -63,7 +53,9 @@ class Unsynced:
         self.model = model
         self.allows_more = False
         self.table = InodeTable(platter)
-        self._ordering = Ordering(model)
+        self.log_tree: tuple[LogTree, ...] = ()
+        self._without_log_tree = model.without_log_tree
+        self._ordering = Ordering(self._without_log_tree)
         # Operations since the last barrier. Most of their content is covered by a barrier on its
         # file, and then its units are never needed.
         self._uncut: list[tuple[Operation, int]] = []
@@ -80,6 +72,8 @@ class Unsynced:
         for each in carried:
             if isinstance(each, Surplus):
                 self._surplus.add(each.number)
+            elif isinstance(each, LogTree):
+                self._set_log_tree(True)
             elif isinstance(each, Note):
                 self._notes.add(each)
             else:
@@ -113,6 +107,8 @@ class Unsynced:
     def advance(self, operation: Operation, number: int) -> None:
         """Read operation ``number`` of the journal."""
         self.allows_more = False
+        if isinstance(operation, Sync | FailedSync):
+            self._set_log_tree(operation.inode != 0 or isinstance(operation, FailedSync))
         match operation:
             case Sync() if self._log_order.covers_nothing(operation):
                 pass
@@ -133,7 +129,7 @@ class Unsynced:
         """
         waiting, self._uncut = self._uncut, []
         for operation, number in waiting:
-            whole = sync is not None and _is_content(operation, sync)
+            whole = sync is not None and is_content(operation, sync)
             model = self._whole_calls if whole else self.model
             for micro in pieces(operation, number, model, self):
                 self._add(micro)
@@ -215,7 +211,7 @@ class Unsynced:
         if not self._ordering.micros:
             # Most barriers cover nothing but the last writes to their file, and these as a whole.
             waiting = self._uncut
-            content = [uncut(each, number) for each, number in waiting if _is_content(each, sync)]
+            content = [uncut(each, number) for each, number in waiting if is_content(each, sync)]
             if len(content) == len(waiting):
                 waiting.clear()
                 self._apply(content, [], sync)
@@ -225,9 +221,8 @@ class Unsynced:
         if not durable:
             self._apply([], [], sync, self._ordering.micros)
             return
-        applied, left, notes, self.allows_more = sides(
-            self._ordering, durable, sync, self.is_directory
-        )
+        applied, left, notes, allows_more = sides(self._ordering, durable, sync, self.is_directory)
+        self.allows_more |= allows_more
         self._apply(applied, notes, sync, left)
         self._keep(list(self._returning(left, notes, sync)))
 
@@ -317,9 +312,16 @@ class Unsynced:
                     continue
             yield micro
 
+    def _set_log_tree(self, exists: bool) -> None:
+        """Note whether there is a log tree; order the unsynced pieces anew if that is new."""
+        if exists != bool(self.log_tree) and self._without_log_tree is not self.model:
+            self.log_tree = (LogTree(),) if exists else ()
+            self.allows_more |= exists
+            self._keep(self._ordering.micros)
+
     def _keep(self, kept: list[MicroOperation]) -> None:
         """Make these the unsynced pieces, and order them anew."""
-        self._ordering = Ordering(self.model)
+        self._ordering = Ordering(self.model if self.log_tree else self._without_log_tree)
         for micro in kept:
             if not (isinstance(micro, ForgetName) and self._is_gone(micro)):
                 self._add(micro)
@@ -331,7 +333,8 @@ class Unsynced:
 
     def copy(self) -> Unsynced:
         """Return a copy, which advances by itself."""
-        copy = Unsynced(self.model, self.platter, (*self.micros, *self._notes, *self._surpluses()))
+        carried = (*self.log_tree, *self.micros, *self._notes, *self._surpluses())
+        copy = Unsynced(self.model, self.platter, carried)
         copy._log_order = self._log_order.copy()
         return copy
 
@@ -344,7 +347,7 @@ class Unsynced:
             each._replace(operation=each.operation - operations)
             for each in (*self.micros, *self._notes)
         ]
-        return (*numbered, *self._surpluses())
+        return (*self.log_tree, *numbered, *self._surpluses())
 
     def _surpluses(self) -> list[Surplus]:
         return [Surplus(number) for number in sorted(self._ends_of_platter())]
@@ -380,17 +383,3 @@ class Unsynced:
                 found[number] = inode.stored_end
         self._surplus = set(found)
         return found
-
-
-def _is_content(operation: Operation, sync: Sync) -> TypeGuard[_ContentChange]:
-    """Return whether this operation changes only content that a barrier covers."""
-    if not (isinstance(operation, _ContentChange) and sync.inode in {0, operation.inode}):
-        return False
-    if sync.data_only and isinstance(operation, Resize) and operation.size == operation.size_before:
-        return False
-    if not sync.end:
-        return True
-    # Another change, or a write that leaves a gap, may have pieces in other pages.
-    if not isinstance(operation, Write) or operation.offset != operation.size_before:
-        return False
-    return sync.start <= operation.offset and operation.offset + len(operation.data) <= sync.end

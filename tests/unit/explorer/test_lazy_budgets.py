@@ -37,7 +37,7 @@ from sim.errors import HarnessError, NeedsWholeImage
 
 LAZY = Limits(engine=Engine.LAZY)
 AUTO = Limits(engine=Engine.AUTO, states_per_point=4, samples=1)
-BTRFS = MODELS["btrfs"]
+POSIX = MODELS["posix"]
 
 
 def _directories(process: Process, ack: History) -> None:
@@ -56,13 +56,13 @@ def _walk(check: Callable[[Process, Known], None]) -> Walk:
         check(Process(disk), known)
 
     budget = Budget(10_000, 1_000_000)
-    crashes = Crashes(BTRFS, 0, UNLIMITED, budget)
-    return Walk(OnePhase(run, History(lambda: 0)), Trees({}, {}), BTRFS, crashes, budget)
+    crashes = Crashes(POSIX, 0, UNLIMITED, budget)
+    return Walk(OnePhase(run, History(lambda: 0)), Trees({}, {}), POSIX, crashes, budget)
 
 
 def _sites() -> list[CrashSite]:
-    workload = record(_directories, BTRFS, Image.empty())
-    return [*crash_sites(workload.journal, History(lambda: 0), BTRFS, UNLIMITED, nested=False)]
+    workload = record(_directories, POSIX, Image.empty())
+    return [*crash_sites(workload.journal, History(lambda: 0), POSIX, UNLIMITED, nested=False)]
 
 
 def test_the_answers_on_a_path_of_an_estimate_multiply() -> None:
@@ -84,12 +84,12 @@ def test_an_attempt_may_take_fewer_executions_than_the_estimate(
     """Eleven crashes lead to two leaves."""
     monkeypatch.setattr(lazy_explorer, "MOST_EXECUTIONS", {UNLIMITED: 1, 0: 6})
     monkeypatch.setattr(lazy_explorer, "ON_REQUEST", 1)
-    assert explore(_directories, lambda *_: None, "btrfs", LAZY).is_lazy
+    assert explore(_directories, lambda *_: None, "posix", LAZY).is_lazy
 
 
 def test_the_last_attempt_is_longer_only_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lazy_explorer, "MOST_EXECUTIONS", {UNLIMITED: 1, 0: 300})
-    engines = [explore(_directories, _reads_all, "btrfs", each).is_lazy for each in (LAZY, AUTO)]
+    engines = [explore(_directories, _reads_all, "posix", each).is_lazy for each in (LAZY, AUTO)]
     assert engines == [True, False]
 
 
@@ -171,7 +171,7 @@ def test_a_unit_may_exit() -> None:
             if known.acknowledged:
                 raise LostAck("9") from None
 
-    found = explore(_directories, check, "btrfs", LAZY)
+    found = explore(_directories, check, "posix", LAZY)
     assert (found.is_lazy, {type(each.violation) for each in found.failures}) == (True, {LostAck})
 
 
@@ -185,7 +185,7 @@ def test_executions_of_units_count(monkeypatch: pytest.MonkeyPatch) -> None:
         recovery_unit(process, _all_of)
 
     monkeypatch.setattr(lazy_explorer, "MOST_EXECUTIONS", {UNLIMITED: 1, 0: 20})
-    assert not explore(_directories, check, "btrfs", LAZY).is_lazy
+    assert not explore(_directories, check, "posix", LAZY).is_lazy
 
 
 def _makes_another(process: Process, ack: History) -> None:
@@ -214,7 +214,7 @@ def test_a_question_that_becomes_a_branch_keeps_the_operations_before_it() -> No
 def test_parts_of_boxes_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lazy_explorer, "MOST_EXECUTIONS", {UNLIMITED: 1, 0: 300})
     monkeypatch.setattr(lazy_explorer, "BOXES_PER_EXECUTION", 1)
-    assert not explore(_directories, _reads_all, "btrfs", LAZY).is_lazy
+    assert not explore(_directories, _reads_all, "posix", LAZY).is_lazy
 
 
 def test_a_budget_counts_all_parts_of_a_division() -> None:
@@ -309,7 +309,7 @@ def test_the_simplest_failures_come_first() -> None:
         if there == [False, False, True] + 7 * [False] or there == [True] * 8 + [False, True]:
             raise Violation("missing", there=there)
 
-    found = explore(_directories, check, "btrfs", LAZY)
+    found = explore(_directories, check, "posix", LAZY)
     simplicities = [each.simplicity for each in found.failures]
     assert simplicities == sorted(simplicities)
     assert len({*simplicities}) > 1

@@ -181,7 +181,7 @@ def test_an_interposed_recovery_has_its_lines() -> None:
             assert "done" in names
         del known
 
-    found = diagnosed(workload, recover, ("btrfs",))
+    found = diagnosed(workload, recover, ("posix",))
     text = " ".join(line for cause in found.causes for line in finding_lines(found, cause))
     assert "between rename at tests/unit/explorer/test_recovery_causes.py:" in text
 

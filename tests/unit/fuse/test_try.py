@@ -175,6 +175,18 @@ def test_a_symbolic_link_must_be_old_or_new(tmp_path: Path, barrier: str, is_saf
         assert "/now shows an older one" in finding["statement"]
 
 
+@pytest.mark.parametrize(
+    ("before", "models"),
+    [("", ["posix"]), ("sync o;", ["btrfs", "posix"]), ("sync o; sync;", ["posix"])],
+    ids=["no fsync", "an fsync", "an fsync and a sync"],
+)
+def test_names_are_in_order_on_btrfs_until_the_first_fsync(
+    tmp_path: Path, before: str, models: list[str]
+) -> None:
+    options = ("--setup", "echo 1 > f; echo 2 > o", "--check", "test -f f || test -f g")
+    assert unsafe(verdict(tmp_path, f"{before} ln f g; rm f", *options)) == models
+
+
 def test_a_comparison_that_sees_nothing_is_noted(tmp_path: Path) -> None:
     result = powercut_in(tmp_path, "try", "--", "mkdir", "d")
     assert result.returncode == 0
