@@ -225,7 +225,8 @@ class _Search:
         if found is None:
             return None
         count, first = self._remaining(barriers)
-        # A barrier causes no failure, so the sample had left out the failures that are new.
+        # Only on btrfs does a barrier cause failures: it ends the order of names. Otherwise the
+        # sample had left out those that are new.
         known = {failure.state for failure in self.left(barriers)}
         count += sum(failure.state not in known for failure in self.left(found))
         return (found, self.left(found)) if self._remaining(found) < (count, first) else None
