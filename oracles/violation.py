@@ -18,7 +18,9 @@ def shown(value: object) -> str:
 
     A byte that is not UTF-8, and was decoded as a surrogate, is shown as a byte.
     """
-    text = _BYTE.sub(r"\\x\1", repr(value))
+    text = repr(value)
+    if r"\udc" in text:  # a search of a text is much faster than one with a pattern
+        text = _BYTE.sub(r"\\x\1", text)
     if len(text) <= _SHOWN_CHARACTERS:
         return text
     half = _SHOWN_CHARACTERS // 2

@@ -276,17 +276,20 @@ class Journals:
             prefixes = prefixes[:: len(prefixes) // MOST_PREFIXES]
         partial = PartialWrite(operation, point.number, unsynced, point.cache)
         for kept in partial.prefixes(prefixes):
-            image, key = self._killed(partial.unsynced, partial.cache, point)
+            beneath = partial.unsynced if self._limits.nested else unsynced
+            image, key = self._killed(beneath, partial.cache, point)
             crash = CrashPoint(point.number, Phase.DURING, CrashKind.KILL, kept=kept)
             yield point.crash(image, key, crash)
 
     def _killed(self, unsynced: Unsynced, cache: PageCache, point: _Point) -> tuple[Image, Key]:
+        if not self._limits.nested:
+            # Without a second crash, what is unsynced makes no difference.
+            return Image.of_platter(cache.inodes, point.next_inode), (cache.key, ())
         carried = unsynced.carried_over(point.number)
         image = Image(unsynced.platter, carried, cache.inodes, point.next_inode)
         # Two kills may leave the same page cache and different unsynced operations: a file
-        # that was changed and changed back. Only a second crash distinguishes them.
-        beneath = (unsynced.key, carried) if self._limits.nested else ()
-        return image, (cache.key, beneath)
+        # that was changed and changed back.
+        return image, (cache.key, (unsynced.key, carried))
 
 
 def _thinned(space: StateSpace, parts: Sequence[int], count: int) -> Iterator[State]:
