@@ -6,35 +6,17 @@ those that are left when every other missing barrier is inserted.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import dropwhile, islice
-from typing import Final, TypeAlias
 
 from powercut.explorer.cause import Cause, Diagnosis, NoGap, concerns, is_cause_of
-from powercut.explorer.crash_state import done_at, image_at, lost_pieces, unsynced_along
+from powercut.explorer.crash_state import done_at, lost_pieces, unsynced_along
 from powercut.explorer.early_acknowledgement import early_moments
-from powercut.explorer.event import events_of
-from powercut.explorer.harm import Harm, Harms
-from powercut.explorer.missing_barrier import (
-    Gap,
-    LostPieces,
-    MissingBarrier,
-    gap_of,
-    insert,
-    is_due_for_loss,
-    without_inserted,
-)
+from powercut.explorer.harm import JUDGED_FAILURES, Harm, Harms
+from powercut.explorer.missing_barrier import Gap
+from powercut.explorer.missing_barriers import ByModel, MissingBarriers, in_states
 from powercut.explorer.recovery import interrupting
-from powercut.explorer.repair import (
-    Moment,
-    OutOfTime,
-    explored,
-    moment_of,
-    preventable,
-    repair,
-    with_barriers,
-)
+from powercut.explorer.repair import Moment, OutOfTime, moment_of, preventable
 from powercut.explorer.unwritten_stores import (
     UnsyncedStores,
     as_power_cut,
@@ -42,11 +24,6 @@ from powercut.explorer.unwritten_stores import (
     unwritten_stores,
 )
 from powercut.explorer.verdicts import Exploration, Failure
-from sim.disk.crash.persistence import PersistenceModel
-from sim.disk.disk import Disk
-
-_JUDGED_FAILURES: Final = 24
-_ByModel: TypeAlias = dict[str, list[Failure]]
 
 
 def diagnose(explorations: Mapping[str, Exploration]) -> Diagnosis:
@@ -98,37 +75,16 @@ class _Search:
         any_of = next(iter(unsafe.values()))
         self._workload, self._checker = any_of.workload, any_of.checker
         self._harms = Harms(any_of)
-        self._is_cut_off = False
-        self._barriers = self._all_barriers()
-        self.repaired = self._with(self._barriers)
+        self._missing = MissingBarriers(unsafe, self._harms)
 
-    def _all_barriers(self) -> tuple[MissingBarrier, ...]:
-        """Return the barriers that prevent every failure that a barrier can prevent.
-
-        The weakest model needs most of them, and nearly always all.
-        """
-        barriers: tuple[MissingBarrier, ...] = ()
-        for found in reversed(tuple(self._unsafe.values())):
-            changed = with_barriers(self._workload, barriers)
-            again = explored(self._checker.explore(changed, found.model)) if barriers else found
-            if preventable(again):
-                more = repair(again, self._checker.explore)
-                self._is_cut_off |= more.is_cut_off
-                barriers += tuple(each for each in more.barriers if each not in barriers)
-        return barriers
-
-    def _with(self, barriers: Sequence[MissingBarrier]) -> dict[str, Exploration]:
-        if not barriers:
-            return dict(self._unsafe)
-        workload = with_barriers(self._workload, barriers)
-        return {
-            name: explored(self._checker.explore(workload, found.model))
-            for name, found in self._unsafe.items()
-        }
+    @property
+    def repaired(self) -> dict[str, Exploration]:
+        """The explorations with all missing barriers."""
+        return self._missing.repaired
 
     def causes(self) -> Iterator[Cause]:
         """Yield the causes in no order."""
-        by_barrier = self._by_barrier()
+        by_barrier = self._missing.failures()
         killed = {name: _killed(found) for name, found in self._unsafe.items()}
         any_of = next(iter(self._unsafe.values()))
         stores = unwritten_stores(any_of)
@@ -136,21 +92,23 @@ class _Search:
         stored = {name: [*map(as_power_cut, failures)] for name, failures in stored.items()}
         acknowledged_early, killed = _parted(killed, early_moments(any_of))
         left = {
-            name: _in_states(self._unsafe[name].failures, preventable(found))
+            name: in_states(self._unsafe[name].failures, preventable(found))
             for name, found in self.repaired.items()
         }
         if any(killed.values()) and self._are_of_one_file(killed, left):
             killed = {name: [*failures, *left[name]] for name, failures in killed.items()}
             left = {}
-        groups: list[tuple[Gap | UnsyncedStores | NoGap, _ByModel]] = [
+        groups: list[tuple[Gap | UnsyncedStores | NoGap, ByModel]] = [
             (NoGap.ACKNOWLEDGED_EARLY, acknowledged_early),
             (NoGap.NOT_ATOMIC, killed),
-            (NoGap.CUT_OFF if self._is_cut_off else NoGap.NOT_FOUND, left),
+            (NoGap.CUT_OFF if self._missing.is_cut_off else NoGap.NOT_FOUND, left),
         ]
         if any(stored.values()):
-            _, shown = self._shown(stored)
+            _, shown = self._missing.shown(stored)
             groups.append((stores_lost_at(shown, stores, self._workload), stored))
-        groups += [(self._gap(each, failures), failures) for each, failures in by_barrier.items()]
+        groups += [
+            (self._missing.gap(each, failures), failures) for each, failures in by_barrier.items()
+        ]
         in_recovery: list[Cause] = []
         for reason, failures in groups:
             if not any(failures.values()):
@@ -183,7 +141,7 @@ class _Search:
         together = self._cause(NoGap.NOT_FOUND, failures)
         return together if is_cause_of(together, cause) else None
 
-    def _cause(self, gap: Gap | UnsyncedStores | NoGap, failures: _ByModel) -> Cause:
+    def _cause(self, gap: Gap | UnsyncedStores | NoGap, failures: ByModel) -> Cause:
         """Return a cause, with the diagnosis of the recovery that its failure interrupts.
 
         If that recovery misses a barrier, those of the workload are beside the point.
@@ -211,111 +169,7 @@ class _Search:
         recovered = replace(diagnosis, causes=tuple(causes), repaired=repaired)
         return replace(cause, gap=gap, recovery=recovered)
 
-    def _gap(self, barrier: MissingBarrier, failures: _ByModel) -> Gap:
-        """Return the place of a missing barrier that belongs to the failure that is shown."""
-        name, shown = self._shown(failures)
-        return gap_of(self._workload, barrier, self._unsafe[name].model, shown)
-
-    def _shown(self, failures: _ByModel) -> tuple[str, Failure]:
-        """Return the failure that is shown, with the name of its model."""
-        name, those = next(each for each in failures.items() if each[1])
-        return name, _shown_first(self._harms, those)[0]
-
-    def _by_barrier(self) -> dict[MissingBarrier, _ByModel]:
-        """Return for each barrier the failures that are left with all others.
-
-        A barrier without one is dropped: the report has a finding for each that is inserted.
-        """
-        caused: dict[MissingBarrier, _ByModel] = {}
-        for barrier in self._barriers:
-            others = self._with(tuple(each for each in self._barriers if each != barrier))
-            more = {name: self._more(name, found) for name, found in others.items()}
-            if not any(more.values()):
-                self._drop(barrier)
-                continue
-            caused[barrier] = {
-                name: _in_states(self._unsafe[name].failures, failures)
-                for name, failures in more.items()
-            }
-            if not any(caused[barrier].values()):
-                caused[barrier] = {
-                    name: list(islice(self._missed(name, others[name], failures), 1))
-                    for name, failures in more.items()
-                }
-        for name, found in self._unsafe.items():
-            if any(failures[name] for failures in caused.values()):
-                continue
-            # Any of several barriers suffices under this model, or there are too many failures.
-            failures = preventable(found)[:_JUDGED_FAILURES]
-            lost = LostPieces(self._workload, found.model, failures)
-            for barrier in self._most_direct_first(found.model, failures[0]) if failures else ():
-                prevented = lost.prevented(insert(self._workload, barrier))
-                if prevented:
-                    caused[barrier][name] = prevented
-                    break
-        for barrier in [each for each in caused if not any(caused[each].values())]:
-            del caused[barrier]
-            self._drop(barrier)
-        return {self._at_its_loss(each, failures): failures for each, failures in caused.items()}
-
-    def _at_its_loss(self, barrier: MissingBarrier, failures: _ByModel) -> MissingBarrier:
-        """Return a barrier that is due for the operation that its failure loses.
-
-        One for an earlier operation on the same directory may cover that one as well. It is
-        replaced, up to the next acknowledgement, if no more fails then.
-        """
-        gap = self._gap(barrier, failures)
-        if gap.first.is_at(barrier.after):
-            return barrier
-        following = dropwhile(lambda event: event != gap.first, events_of(self._workload))
-        last = next((event for event in following if event.operation is None), None)
-        if last is None:
-            return barrier
-        moved = MissingBarrier(barrier.synced, gap.first.site, last.site)
-        barriers = tuple(moved if each == barrier else each for each in self._barriers)
-        repaired = self._with(barriers)
-        if moved in self._barriers or any(self._more(name, repaired[name]) for name in repaired):
-            return barrier
-        self._barriers, self.repaired = barriers, repaired
-        return moved
-
-    def _drop(self, barrier: MissingBarrier) -> None:
-        """Insert a barrier no longer."""
-        self._barriers = tuple(each for each in self._barriers if each != barrier)
-        self.repaired = self._with(self._barriers)
-
-    def _more(self, name: str, found: Exploration) -> list[Failure]:
-        """Return the failures of ``found`` that are gone with all barriers."""
-        gone = {each.state for each in preventable(self.repaired[name])}
-        return [each for each in preventable(found) if each.state not in gone]
-
-    def _missed(self, name: str, found: Exploration, more: Iterable[Failure]) -> Iterator[Failure]:
-        """Yield those failures ``more`` of ``found`` that the program has without a barrier.
-
-        The first exploration was a sample, and has missed them.
-        """
-        workload, history = self._workload, self._workload.history
-        for failure in more:
-            original = without_inserted(failure, found, workload, self._unsafe[name].model)
-            if original is None:
-                continue
-            image = image_at(workload.journal, found.model, original.crashes[0])
-            known = history.known(original.entries)
-            violation = self._checker.violation(Disk(image, found.model), known)
-            if violation is not None:
-                yield replace(original, violation=violation)
-
-    def _most_direct_first(self, model: PersistenceModel, failure: Failure) -> list[MissingBarrier]:
-        """Return the barriers, first those for an operation that ``failure`` loses.
-
-        The others are for earlier operations, and prevent the loss only under this model.
-        """
-        return sorted(
-            self._barriers,
-            key=lambda barrier: not is_due_for_loss(self._workload, barrier, model, failure),
-        )
-
-    def _are_of_one_file(self, killed: _ByModel, left: _ByModel) -> bool:
+    def _are_of_one_file(self, killed: ByModel, left: ByModel) -> bool:
         """Return whether all failures that are ``left`` lose pieces of files that kills break."""
         journal = self._workload.journal
         files = {
@@ -338,13 +192,13 @@ class _Search:
 def _cause(
     harms: Harms,
     gap: Gap | UnsyncedStores | NoGap,
-    failures: _ByModel,
+    failures: ByModel,
 ) -> Cause:
-    failing = {name: _shown_first(harms, each) for name, each in failures.items() if each}
+    failing = {name: harms.shown_first(each) for name, each in failures.items() if each}
     models: dict[Harm, list[str]] = {}
     of_kills: set[Harm] = set()
     for name, each in failing.items():
-        found = {(harms.of(it), it.needs_power_cut) for it in each[:_JUDGED_FAILURES]}
+        found = {(harms.of(it), it.needs_power_cut) for it in each[:JUDGED_FAILURES]}
         for harm in Harm:
             if (harm, True) in found or (harm, False) in found:
                 models.setdefault(harm, []).append(name)
@@ -355,26 +209,10 @@ def _cause(
     return Cause(gap, failing, ordered, harm_of_kills=worst)
 
 
-def _shown_first(harms: Harms, failures: Sequence[Failure]) -> list[Failure]:
-    """Return the failures; the first one is shown, and is the simplest that does the worst harm.
-
-    Only failures with as many crashes as the simplest of all are considered; if that one is a kill,
-    only kills.
-    """
-    first = failures[0]
-    alike = (
-        each
-        for each in failures[:_JUDGED_FAILURES]
-        if len(each.crashes) == len(first.crashes) and each.needs_power_cut <= first.needs_power_cut
-    )
-    shown = max(alike, key=lambda each: [None, *Harm].index(harms.of(each)))
-    return [shown, *[each for each in failures if each is not shown]]
-
-
-def _parted(failures: _ByModel, moments: Container[Moment]) -> tuple[_ByModel, _ByModel]:
+def _parted(failures: ByModel, moments: Container[Moment]) -> tuple[ByModel, ByModel]:
     """Return the failures at these moments, and the others."""
-    there: _ByModel = {}
-    others: _ByModel = {}
+    there: ByModel = {}
+    others: ByModel = {}
     for name, those in failures.items():
         there[name] = [each for each in those if moment_of(each) in moments]
         others[name] = [each for each in those if moment_of(each) not in moments]
@@ -385,9 +223,3 @@ def _killed(found: Exploration) -> list[Failure]:
     """Return the failures that no barrier can prevent."""
     others = {each.state for each in preventable(found)}
     return [each for each in found.failures if each.state not in others]
-
-
-def _in_states(failures: Iterable[Failure], wanted: Iterable[Failure]) -> list[Failure]:
-    """Return the failures with the states of the wanted ones."""
-    states = {each.state for each in wanted}
-    return [each for each in failures if each.state in states]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Final, TypeAlias
 
@@ -12,6 +12,9 @@ from powercut.explorer.verdicts import Exploration, Failure
 from sim.disk.cache.operation import Sync
 from sim.disk.crash.image import Image
 from sim.disk.disk import Disk
+
+JUDGED_FAILURES: Final = 24
+"""The first failures of one cause under one model, whose harms are decided."""
 
 _EARLIER_MOMENTS: Final = 64
 _EARLIER_BARRIERS: Final = 16
@@ -61,6 +64,22 @@ class Harms:
             if older is not None:
                 found.add(older)
         return Harm.LOST_ACKNOWLEDGEMENT
+
+    def shown_first(self, failures: Sequence[Failure]) -> list[Failure]:
+        """Return the failures; the one that is shown comes first.
+
+        It is the simplest that does the worst harm, of those with as many crashes as the simplest
+        of all; if that one is a kill, of the kills.
+        """
+        first = failures[0]
+        alike = (
+            each
+            for each in failures[:JUDGED_FAILURES]
+            if len(each.crashes) == len(first.crashes)
+            and each.needs_power_cut <= first.needs_power_cut
+        )
+        shown = max(alike, key=lambda each: [None, *Harm].index(self.of(each)))
+        return [shown, *[each for each in failures if each is not shown]]
 
     def _older(self, entries: int) -> Iterator[_Text | None]:
         """Yield the violations of the disks that were right before the latest of these entries.
