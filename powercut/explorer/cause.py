@@ -130,7 +130,7 @@ def is_cause_of(cause: Cause, other: Cause) -> bool:
     others = [each.gap for each in other.recovery.causes]
     if _sites(gaps[0]) == _sites(others[0]):
         return True
-    return all(_contains_one_of(each, gaps, workload) for each in others)
+    return all(isinstance(each, Gap) and _contains_one_of(each, gaps, workload) for each in others)
 
 
 def _sites(gap: Gap | UnsyncedStores | NoGap) -> object:
@@ -138,21 +138,15 @@ def _sites(gap: Gap | UnsyncedStores | NoGap) -> object:
 
 
 def _contains_one_of(
-    gap: Gap | UnsyncedStores | NoGap,
-    gaps: Sequence[Gap | UnsyncedStores | NoGap],
-    workload: RecordedWorkload,
+    gap: Gap, gaps: Sequence[Gap | UnsyncedStores | NoGap], workload: RecordedWorkload
 ) -> bool:
     """Return whether one of ``gaps`` begins with ``gap`` in ``workload``, and ends no later."""
-    if not isinstance(gap, Gap):
-        return gap in gaps
     ends = {
         each.last.site
         for each in gaps
         if isinstance(each, Gap) and each.first.site == gap.first.site
     }
     return any(
-        event.operation is not None
-        and gap.first.number < event.number <= gap.last.number
-        and event.site in ends
+        gap.first.number < event.number <= gap.last.number and event.site in ends
         for event in events_of(workload)
     )

@@ -16,7 +16,7 @@ from powercut.explorer.crash_state import image_at
 from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.event import events_of
 from powercut.explorer.explore import judged
-from powercut.explorer.missing_barrier import Gap, MissingBarrier, Synced
+from powercut.explorer.missing_barrier import Gap, MissingBarrier, Synced, is_inserted
 from powercut.explorer.missing_barriers import MissingBarriers
 from powercut.explorer.recorded_workload import RecordedWorkload, record
 from powercut.report.findings import cause_text, repair_lines
@@ -75,6 +75,17 @@ def test_each_barrier_that_is_inserted_has_a_finding(monkeypatch: pytest.MonkeyP
     known = exploration.workload.history.known(failure.entries)
     violation = exploration.checker.violation(Disk(image, EXT4_ORDERED), known)
     assert str(violation) == str(failure.violation) == "a file is lost (name='e')"
+
+
+def test_a_barrier_without_a_failure_of_the_program_is_not_inserted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(verdicts, "KEPT_FAILURES", 8)
+    monkeypatch.setattr(MissingBarriers, "_missed", lambda *_: iter(()))
+    found = diagnosed("abcde", EXT4_ORDERED)
+    repaired = found.repaired["ext4-ordered"].workload.journal
+    inserted = sum(is_inserted(operation) for operation in repaired)
+    assert 0 < inserted == len(paths(found)) < 5
 
 
 def test_barriers_that_are_not_searched_for_are_said_to_be_missing(
