@@ -32,6 +32,10 @@ def test_files_directories_links_and_holes_are_written(tmp_path: Path) -> None:
     found = (folder / "d" / "f").stat()
     assert found.st_size == (1 << 30) + 3
     assert found.st_blocks * 512 < 1 << 20
+    with (folder / "hard").open("rb") as file:
+        assert file.read(4) == b"\0" * 4
+        file.seek(1 << 30)
+        assert file.read() == b"end"
     assert found.st_mode & 0o777 == 0o640
     assert found.st_ino == (folder / "hard").stat().st_ino
     assert (folder / "soft").readlink() == Path("/etc/passwd")
