@@ -42,7 +42,7 @@ MOST_SECTORS: Final = 48
 _WORK_WITHIN_SERIES: Final = 800_000
 """The approximate number of pieces that one search applies between writes to one file."""
 
-_WORK_BEHIND_SERIES: Final = 4_000_000
+_WORK_BEHIND_SERIES: Final = 2_000_000
 """The same behind the last of such writes, and behind every other operation."""
 
 _WORK_OF_ACKNOWLEDGEMENTS: Final = 4_800_000
