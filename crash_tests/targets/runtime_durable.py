@@ -31,7 +31,13 @@ from crash_tests.targets.runtime_work import RuntimeWork
 from crash_tests.targets.script import DURABLE_TOOLS
 from oracles.durable.marks import CRASHED_EFFECT, DEAD_BY_RECLAIM, DECIDED
 from oracles.durable.rows import NO_ROWS, Rows
-from oracles.runtime.marks import RARE_WORK_MARKS, TRIGGER_MARKS, TRIGGER_RECLAIMED, WORK_MARKS
+from oracles.runtime.marks import (
+    RARE_WORK_MARKS,
+    SPAWN_REDONE,
+    TRIGGER_MARKS,
+    TRIGGER_RECLAIMED,
+    WORK_MARKS,
+)
 from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.shadow_work import ShadowWork
 from oracles.runtime.work_marks import marks_of_work
@@ -54,7 +60,7 @@ class DurableRuntimeTarget(RuntimeTarget):
 
     expected_marks: Sequence[str] = (*RuntimeTarget.expected_marks, *TRIGGER_MARKS, *WORK_MARKS)
     rare_marks: Sequence[str] = (
-        *RuntimeTarget.rare_marks, *RARE_WORK_MARKS, CRASHED_EFFECT, DEAD_BY_RECLAIM,
+        *RuntimeTarget.rare_marks, *RARE_WORK_MARKS, CRASHED_EFFECT, DEAD_BY_RECLAIM, SPAWN_REDONE,
     )  # fmt: skip
 
     def __init__(self) -> None:
