@@ -1,37 +1,39 @@
 """The failures of a recording that remain possible when its journal has further barriers.
 
 Exploring the changed journal would run the check again. A barrier makes some images impossible
-and no others possible, so it is enough to find the failing images that are still possible.
+and no others possible, so it is enough to find the failing images that are still possible. If all
+images of the recording are known, and are few, and no recovery was crashed, those of the changed
+journal are searched anew. Otherwise each failure is sought at its own crash point, and an equal
+image of another crash point is missed. On btrfs, where the first barrier ends the order of names,
+images that only the changed journal allows are unknown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
+from typing import Final
 
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from powercut.explorer.crash_state import comparable, done_at, unsynced_along
 from powercut.explorer.missing_barrier import done_in
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Exploration, Failure
+from powercut.fuse.crash_search import search
 from sim.disk.crash.journal import Journal
-from sim.disk.crash.micro_operation import (
-    ChangeAttributes,
-    CreateInode,
-    FreeBlocks,
-    GrowSize,
-    MicroOperation,
-    SetSize,
-    WriteBlock,
-    ZeroTail,
-)
+from sim.disk.crash.micro_operation import ForgetName, MicroOperation, NameChange
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.state_space import StateSpace
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.crash.unsynced import Unsynced
 from sim.errors import HarnessError
 
-_CONTENT = (CreateInode, WriteBlock, GrowSize, SetSize, ZeroTail, FreeBlocks, ChangeAttributes)
+_MOST_SEARCHED: Final = 1000
+"""The images of a recording above which those of a changed journal are not searched anew."""
+
+_MOST_ADDED: Final = 4
+"""The pieces that only the changed journal has, above which their losses are not combined."""
 
 
 class FailuresLeft:
@@ -49,6 +51,9 @@ class FailuresLeft:
         for failure in exploration.failures:
             self._by_number.setdefault(done_at(failure.crashes[0]), []).append(failure)
         self._micros = dict(unsynced_along(self._journal, self._model, self._by_number))
+        # The images of a recovery are found with another history.
+        is_known = exploration.exhaustive and 0 < exploration.built <= _MOST_SEARCHED
+        self._is_searched = is_known and not recovered
 
     def of(self, changed: RecordedWorkload) -> Exploration:
         """Return the exploration of the workload with further barriers."""
@@ -57,6 +62,19 @@ class FailuresLeft:
         return replace(found, workload=changed, failed=len(failures), failures=failures)
 
     def _left(self, changed: RecordedWorkload) -> Iterator[Failure]:
+        if self._is_searched:
+            again = search(changed.journal, changed.history, self._model)
+            if again.exhaustive:
+                crashes: dict[tuple[int, object], CrashPoint]
+                crashes = {found.key: found.crash for found in again.found}
+                for failure in self._exploration.failures:
+                    if failure.state in crashes:
+                        yield replace(failure, crashes=(crashes[failure.state],))
+                return
+        yield from self._moved(changed)
+
+    def _moved(self, changed: RecordedWorkload) -> Iterator[Failure]:
+        """Yield the failures whose crash point leaves the same image in the changed journal."""
         numbers = _numbers(self._journal, changed.journal)
         waiting: dict[int, list[tuple[int, Failure]]] = {}
         for number, failures in self._by_number.items():
@@ -70,14 +88,16 @@ class FailuresLeft:
             if done not in waiting:
                 continue
             space = StateSpace(unsynced)
-            index = {comparable(piece): place for place, piece in enumerate(space.micros)}
-            for number, failure in waiting[done]:
+            # All failures of this moment have the crash after the same operation of the recording.
+            places = _Places(self._micros[waiting[done][0][0]], numbers, space.micros)
+            for _, failure in waiting[done]:
                 point = failure.crashes[0]
                 moved = _at(point, done, numbers)
                 if point.kind is CrashKind.POWER_CUT:
-                    survivors = _moved(self._micros[number], numbers, point.survivors, index)
                     first = failure.image if len(failure.crashes) == 1 else self._recovered[point]
-                    if survivors is None or not _leads_to(space, survivors, first):
+                    possible = places.moved(point.survivors)
+                    survivors = next((it for it in possible if _leads_to(space, it, first)), None)
+                    if survivors is None:
                         continue
                     moved = replace(moved, survivors=survivors)
                 yield replace(failure, crashes=(moved, *failure.crashes[1:]))
@@ -101,32 +121,48 @@ def _at(point: CrashPoint, done: int, numbers: Sequence[int]) -> CrashPoint:
     return replace(point, operation=done, phase=Phase.AFTER)
 
 
-def _moved(
-    micros: Sequence[MicroOperation],
-    numbers: Sequence[int],
-    survivors: SurvivorSet,
-    index: Mapping[MicroOperation, int],
-) -> SurvivorSet | None:
-    """Return the survivor set with each piece renumbered by ``index``; None if it is impossible.
+class _Places:
+    """The places of the pieces ``micros`` of a recording among those of the changed journal.
 
-    It is impossible if it loses a piece that is durable now. Pieces of content are excepted: in
-    the image no path leads to their file, so losing them has no effect.
+    A barrier may change the pieces that a later change of names has.
     """
 
-    def place(each: int) -> int | None:
-        return index.get(comparable(micros[each], numbers))
+    def __init__(
+        self,
+        micros: Sequence[MicroOperation],
+        numbers: Sequence[int],
+        changed: Sequence[MicroOperation],
+    ) -> None:
+        index = {comparable(piece): place for place, piece in enumerate(changed)}
+        self._places = [index.get(comparable(piece, numbers)) for piece in micros]
+        known = set(self._places)
+        self._added = [
+            place
+            for place, piece in enumerate(changed)
+            if isinstance(piece, NameChange | ForgetName) and place not in known
+        ]
 
-    for each in survivors.lost:
-        if place(each) is None and not isinstance(micros[each], _CONTENT):
-            return None
-    lost = [place(each) for each in survivors.lost]
-    torn = [(place(each), kept) for each, kept in survivors.torn]
-    stale = [place(each) for each in survivors.stale]
-    return SurvivorSet(
-        tuple(sorted(each for each in lost if each is not None)),
-        tuple((each, kept) for each, kept in torn if each is not None),
-        tuple(each for each in stale if each is not None),
-    )
+    def moved(self, survivors: SurvivorSet) -> Iterator[SurvivorSet]:
+        """Yield the survivor sets that lose these pieces, as far as they are still unsynced.
+
+        Pieces that only the changed journal has survive in the first one, and are lost in others.
+        """
+        places = self._places
+        lost = [each for each in map(places.__getitem__, survivors.lost) if each is not None]
+        torn = [(places[each], kept) for each, kept in survivors.torn]
+        stale = [places[each] for each in survivors.stale]
+        for more in self._losses():
+            yield SurvivorSet(
+                tuple(sorted((*lost, *more))),
+                tuple((each, kept) for each, kept in torn if each is not None),
+                tuple(each for each in stale if each is not None),
+            )
+
+    def _losses(self) -> Iterator[tuple[int, ...]]:
+        """Yield the sets of added pieces that are lost together."""
+        count = len(self._added)
+        for number in range(count + 1) if count <= _MOST_ADDED else (0, count):
+            yield from combinations(self._added, number)
 
 
 def _leads_to(space: StateSpace, survivors: SurvivorSet, image: object) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import combinations, pairwise
 
 import pytest
 
@@ -247,3 +248,78 @@ def test_failures_left_by_a_barrier_are_those_of_the_changed_journal(
     for each in left.failures:
         image = image_at(changed.journal, model, each.crashes[0])
         assert key_of(image.platter.values()) == each.image
+
+
+DIRECTORIES = ("/tmp", "/new", "/cur")
+
+
+def moved_twice(*, linked: bool) -> RecordedWorkload:
+    """Move a mail from one directory to the next, twice, by links if ``linked``; sync neither."""
+    before = Process(Disk())
+    for each in DIRECTORIES:
+        before.mkdir(each)
+    _put(before, "/tmp/0", b"mail")
+    process = Process(Disk(before.disk.unmounted()))
+    entries = []
+    for old, new in pairwise(DIRECTORIES):
+        if linked:
+            process.link(f"{old}/0", f"{new}/0")
+            process.unlink(f"{old}/0")
+        else:
+            process.rename(f"{old}/0", f"{new}/0")
+        entries.append(HistoryEntry(len(process.disk.journal), True, new))
+    return RecordedWorkload(process.disk.journal, History(lambda: 0, entries=entries))
+
+
+def nested_renames() -> RecordedWorkload:
+    """Move a file up, then into another directory, then its first directory after it."""
+    before = Process(Disk())
+    for each in ("/a", "/b", "/a/x"):
+        before.mkdir(each)
+    _put(before, "/a/x/f", b"file")
+    process = Process(Disk(before.disk.unmounted()))
+    entries = []
+    for old, new in (("/a/x/f", "/a/f"), ("/a/f", "/b/f"), ("/a", "/b/a")):
+        process.rename(old, new)
+        entries.append(HistoryEntry(len(process.disk.journal), True, new))
+    return RecordedWorkload(process.disk.journal, History(lambda: 0, entries=entries))
+
+
+def every_barrier(workload: RecordedWorkload) -> Iterator[RecordedWorkload]:
+    """The workload with one barrier, for each that may be inserted."""
+    for first, last in combinations(events_of(workload), 2):
+        for synced in Synced:
+            if first.operation is not None and synced.inode_of(first.operation):
+                barrier = MissingBarrier(synced, first.site, last.site)
+                yield insert(workload, barrier).workload
+
+
+@pytest.mark.parametrize("name", ["xfs", "btrfs", "posix"])
+@pytest.mark.parametrize(
+    ("workload", "is_exhaustive"),
+    [
+        (moved_twice(linked=False), True),
+        (moved_twice(linked=False), False),
+        (moved_twice(linked=True), True),
+        (nested_renames(), True),
+        (nested_renames(), False),
+    ],
+    ids=["renames", "renames-sampled", "links", "nested", "nested-sampled"],
+)
+def test_no_barrier_prevents_an_image_that_the_changed_journal_allows(
+    workload: RecordedWorkload, is_exhaustive: bool, name: str
+) -> None:
+    model, journal = MODELS[name], workload.journal
+    failures = [
+        Failure((each.crash,), each.entries, each.key[1], LostAck("it is lost"))
+        for each in search(journal, workload.history, model).found
+    ]
+    known = {each.state for each in failures}
+    count = len(failures)
+    exploration = Exploration(
+        model, workload, NO_CHECKER, count, count, count, is_exhaustive, failures=failures
+    )
+    left = FailuresLeft(exploration, {})
+    for changed in every_barrier(workload):
+        again = {each.key for each in search(changed.journal, changed.history, model).found}
+        assert {each.state for each in left.of(changed).failures} == known & again
