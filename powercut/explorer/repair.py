@@ -221,15 +221,25 @@ class _Search:
         more: Sequence[tuple[MissingBarrier, ...]],
     ) -> tuple[tuple[MissingBarrier, ...], tuple[Failure, ...]] | None:
         tried = [(*barriers, *each) for each in more]
-        found = min(tried, key=self._remaining, default=None)
-        if found is None:
+        if not tried:
             return None
         count, first = self._remaining(barriers)
         # Only on btrfs does a barrier cause failures: it ends the order of names. Otherwise the
         # sample had left out those that are new.
         known = {failure.state for failure in self.left(barriers)}
-        count += sum(failure.state not in known for failure in self.left(found))
-        return (found, self.left(found)) if self._remaining(found) < (count, first) else None
+
+        def is_better(found: tuple[MissingBarrier, ...]) -> bool:
+            new = sum(failure.state not in known for failure in self.left(found))
+            return self._remaining(found) < (count + new, first)
+
+        found = min(tried, key=self._remaining)
+        if not is_better(found):
+            return None
+        # One that covers fewer other pieces leaves more images, but no further losses.
+        fewest = _of_fewest_losses(self.left(found))
+        alike = (each for each in tried if _of_fewest_losses(self.left(each)) == fewest)
+        found = next(each for each in alike if is_better(each))
+        return found, self.left(found)
 
     def _remaining(self, barriers: tuple[MissingBarrier, ...]) -> tuple[int, int]:
         """Return the number of failures that remain, then how early the first of them is.
@@ -258,6 +268,26 @@ class _Search:
                 found[insertion.syncs] = (len(everything.prevented(insertion)), barrier)
         ranked = sorted(found.values(), key=lambda each: -each[0])
         return [barrier for _, barrier in ranked]
+
+
+def _of_fewest_losses(failures: Iterable[Failure]) -> set[tuple[int, object]]:
+    """Return the states of failures, less those that lose all pieces of another one, and more.
+
+    Whatever prevents that one at the same moment prevents these as well.
+    """
+    at: dict[object, list[tuple[frozenset[int], Failure]]] = {}
+    for failure in failures:
+        survivors = failure.crashes[0].survivors
+        lost = frozenset((*survivors.lost, *[index for index, _ in survivors.torn]))
+        at.setdefault((moment_of(failure), failure.crashes[1:]), []).append((lost, failure))
+    states: set[tuple[int, object]] = set()
+    for those in at.values():
+        fewest: set[frozenset[int]] = set()
+        for lost, failure in sorted(those, key=lambda each: len(each[0])):
+            if not any(each < lost for each in fewest):
+                fewest.add(lost)
+                states.add(failure.state)
+    return states
 
 
 def _various(failures: Iterable[Failure]) -> Iterable[Failure]:

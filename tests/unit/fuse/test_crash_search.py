@@ -16,6 +16,7 @@ from powercut.explorer.event import events_of
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.missing_barrier import MissingBarrier, Synced, insert
 from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.explorer.repair import Repair, repair
 from powercut.explorer.verdicts import Exploration, Failure, InterruptedRecovery
 from powercut.fuse import crash_search
 from powercut.fuse.crash_search import MOST_SECTORS, Rank, best, search
@@ -323,3 +324,33 @@ def test_no_barrier_prevents_an_image_that_the_changed_journal_allows(
     for changed in every_barrier(workload):
         again = {each.key for each in search(changed.journal, changed.history, model).found}
         assert {each.state for each in left.of(changed).failures} == known & again
+
+
+class _NeverOver(_NoChecker):
+    """Checks nothing, and has time."""
+
+    def is_over(self, found: Exploration) -> bool:
+        return False
+
+
+def repaired(workload: RecordedWorkload, model: PersistenceModel) -> Repair:
+    """The repair of a mail that must be in the directory of the last acknowledgement, or later."""
+    failures = []
+    for each in search(workload.journal, workload.history, model).found:
+        files = image_at(workload.journal, model, each.crash).files().keys()
+        allowed = {f"{directory}/0" for directory in DIRECTORIES[each.entries :]}
+        if not files & allowed:
+            failures.append(Failure((each.crash,), each.entries, each.key[1], LostAck("lost")))
+    failures.sort(key=lambda each: each.simplicity)
+    count = len(failures)
+    exploration = Exploration(model, workload, _NeverOver(), count, count, count, failures=failures)
+    left = FailuresLeft(exploration, {})
+    return repair(exploration, lambda changed, _: left.of(changed))
+
+
+@pytest.mark.parametrize("name", ["btrfs", "posix"])
+def test_the_directory_of_the_new_name_is_synced(name: str) -> None:
+    """With an fsync of the old one fewer images fail, because the removal is durable as well."""
+    found = repaired(moved_twice(linked=False), MODELS[name])
+    assert not found.left
+    assert [each.synced for each in found.barriers] == [Synced.DIRECTORY, Synced.DIRECTORY]
