@@ -62,6 +62,7 @@ _RANDOM: Final = 4
 _KILLS_OF_WRITE: Final = 4
 _FIRST: Final = -(1 << 20)
 _EARLY: Final = -8
+"""The values with which ``order`` begins after acknowledgements, and behind series of writes."""
 
 Key = tuple[int, int]
 """The number of acknowledgements before the crash, and the key of the image."""
