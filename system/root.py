@@ -33,8 +33,7 @@ _SLOT_BYTES: Final = 512
 class Root:
     """A locked root; ``epoch`` counts its boots, ``swept`` are temporaries that were removed.
 
-    ``names`` is its listing at the time of locking, ``root_id`` that of its ``state.db``, None
-    if the root has none.
+    ``root_id`` is that of its ``state.db``, None if the root has none.
     """
 
     def __init__(
@@ -42,13 +41,11 @@ class Root:
         lock: File,
         epoch: int,
         swept: tuple[str, ...],
-        names: Sequence[str],
         root_id: str | None,
     ) -> None:
         self.root_id = root_id
         self.epoch = epoch
         self.swept = swept
-        self.names = names
         self._lock = lock
 
     @classmethod
@@ -66,21 +63,17 @@ class Root:
         Raises ``NotARoot``, ``NewerFormat``, ``RootInUse``, ``StorageFull`` or ``OSError``. A
         directory that cannot be opened is refused before any of its files is changed.
         """
-        names = files.listdir("")
-        if not {MARKER, LOCK} <= {*names}:
-            # Nothing is created in a directory that is no root; where both exist, locking it
-            # changes nothing, and one check below is enough.
-            _known_root_id(files, names)
-        lock = take_lock(files, names)
+        # Nothing is created in a directory that is no root.
+        lock = take_lock(files, lambda: _known_root_id(files, files.listdir("")))
         try:
             with raising_storage_full(LOCK):
-                # Read again: the previous holder of the lock may have made a root, or its database.
-                locked_names = files.listdir("")
-                root_id = _known_root_id(files, locked_names)
+                # Read now: the previous holder of the lock may have made a root, or its database.
+                names = files.listdir("")
+                root_id = _known_root_id(files, names)
                 if open_database is not None:
-                    open_database(root_id, locked_names)
-                swept = sweep_temporaries(files, "", names=locked_names)
-                if MARKER not in locked_names:
+                    open_database(root_id, names)
+                swept = sweep_temporaries(files, "", names=names)
+                if MARKER not in names:
                     marker = seal({"format": FORMAT, "made_by": "powercut"}) + b"\n"
                     write_atomic(files, MARKER, marker, ids)
                 # A killed process may have created either name without a sync.
@@ -89,7 +82,7 @@ class Root:
         except BaseException:
             lock.close()
             raise
-        return cls(lock, epoch, tuple(swept), locked_names, root_id)
+        return cls(lock, epoch, tuple(swept), root_id)
 
     def adopt(self, files: FileSystem, ids: Ids, root_id: str) -> None:
         """Write durably that the root has a ``state.db``, which is durable itself."""
@@ -139,13 +132,19 @@ def root_id_of(files: FileSystem) -> str | None:
     return root_id
 
 
-def take_lock(files: FileSystem, names: Sequence[str]) -> File:
-    """Return the lock of a root with these names, held until it is closed; or ``RootInUse``."""
-    if LOCK not in names:
-        # Another process may be faster; the lock below decides.
+def take_lock(files: FileSystem, check: Callable[[], object] = lambda: None) -> File:
+    """Return the lock of a root, held until it is closed; or raise ``RootInUse``.
+
+    If there is no lock file, ``check`` is called before one is made; its exceptions are raised.
+    """
+    try:
+        lock = files.open(LOCK, OpenMode.WRITE)
+    except FileNotFoundError:
+        check()
+        # Another process may be faster; locking decides.
         with suppress(FileExistsError):
             files.open(LOCK, OpenMode.CREATE).close()
-    lock = files.open(LOCK, OpenMode.WRITE)
+        lock = files.open(LOCK, OpenMode.WRITE)
     try:
         lock.lock()
     except OSError as refused:

@@ -150,21 +150,21 @@ empty_directories_stay = Mutant(
 )
 
 swept_directories_are_not_durable = Mutant(
-    "the directories that a killed process has made are not synced by a boot",
+    "the names of the sessions that a killed process has made are not synced by a boot",
     patches=(
         SourcePatch(
             "system.sessions.session_store",
             """
-            self._files.sync_dir(parent_of(self.directory))
+            # A killed process may have created a name without a sync.
             self._files.sync_dir(self.directory)
             """,
-            "self._files.sync_dir(parent_of(self.directory))",
+            "pass",
         ),
     ),
     tests=(
         (
             f"{SYSTEM_TESTS}/test_session_store.py"
-            "::test_the_directory_of_all_sessions_is_durable_after_a_sweep"
+            "::test_the_names_of_the_sessions_are_durable_after_a_sweep"
         ),
     ),
 )

@@ -66,9 +66,9 @@ def durable_root(root: str) -> Iterator[DurableRoot]:
     Raises ``NotARoot``, ``RootInUse``, and the errors of the database.
     """
     host = host_of(root)
-    names = host.files.listdir("")
-    lock = take_lock(host.files, names)
+    lock = take_lock(host.files)
     try:
+        names = host.files.listdir("")
         root_id = root_id_of(host.files)
         is_made = STATE in names or root_id is not None
         state = (

@@ -22,7 +22,6 @@ from system.sessions.session import SessionRecord, decode_record, encode_record
 from system.sessions.session_problem import Problem, SessionProblem
 from system.storage.atomic_file import read_whole, sweep_temporaries, write_atomic
 from system.storage.durable_directory import make_durable_directory
-from system.storage.path import parent_of
 from system.storage.quarantine import move_aside
 
 _SESSION_ID: Final = re.compile("[0-9a-f]{32}")
@@ -122,16 +121,16 @@ class SessionStore:
         return [name for name in names if _SESSION_ID.fullmatch(name)]
 
     def sweep(self) -> Sweep:
-        """Make the directories durable, remove temporary files and empty directories.
+        """Make the names of the sessions durable, remove temporary files and empty directories.
 
-        The entries of a session's own directory become durable by a barrier on it, which the
+        The name of the directory of all sessions is durable, because ``Root.open`` has synced the
+        root; the entries of a session's own directory become durable by a barrier on it, which the
         caller issues. Raises ``OSError`` if the directory of all sessions cannot be read.
         """
         result = Sweep({}, [], [], [])
         session_ids = self.session_ids()
         if session_ids:
-            # A killed process may have created either name without a sync.
-            self._files.sync_dir(parent_of(self.directory))
+            # A killed process may have created a name without a sync.
             self._files.sync_dir(self.directory)
         for session_id in session_ids:
             if names := self._swept(session_id, result):

@@ -151,7 +151,7 @@ def test_a_root_whose_lock_the_kernel_refuses_leaves_no_descriptor(
     monkeypatch.setattr(fcntl, "flock", refuse)
     before = os.listdir("/proc/self/fd")
     with pytest.raises(OSError, match="locks"):
-        take_lock(files, [])
+        take_lock(files)
     assert os.listdir("/proc/self/fd") == before
 
 

@@ -185,13 +185,13 @@ def test_sweep_ignores_names_that_are_not_sessions(here: FaultyHost) -> None:
     assert SessionStore(here.host).sweep() == ({ONE: ["session.json"]}, [], [], [])
 
 
-def test_the_directory_of_all_sessions_is_durable_after_a_sweep(here: FaultyHost) -> None:
+def test_the_names_of_the_sessions_are_durable_after_a_sweep(here: FaultyHost) -> None:
     put(here, record(ONE))
 
     SessionStore(here.host).sweep()
 
     synced = [call for call in here.files.calls if call.startswith("sync_dir")]
-    assert synced == ["sync_dir ", "sync_dir agents"]
+    assert synced == ["sync_dir agents"]
 
 
 def test_a_session_that_the_disk_refuses_to_sweep_does_not_stop_the_others(
