@@ -23,6 +23,7 @@ from powercut.calibrate.recorder import recorder
 from powercut.calibrate.requirements import missing_requirements
 from powercut.calibrate.row import Row
 from powercut.calibrate.tally import Contradiction, Tally
+from powercut.cli.command import Command
 from powercut.cli.completion import complete_from
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import console_beside
@@ -34,7 +35,7 @@ from powercut.report.calibration import contradiction_lines, counts_table, note_
 _MINUTES: Final = 5
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("names", metavar="[FS]...", nargs=-1, shell_complete=complete_from(FILE_SYSTEMS))
 @click.option(
     "--minutes",

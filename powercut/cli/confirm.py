@@ -14,6 +14,7 @@ from powercut.calibrate.confirmation import Confirmation, Confirmer
 from powercut.calibrate.file_system import FILE_SYSTEMS, FileSystem, file_systems_named
 from powercut.calibrate.real_file_system import real_file_system
 from powercut.calibrate.requirements import missing_requirements
+from powercut.cli.command import Command
 from powercut.cli.completion import complete_from
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import busy, console_beside
@@ -27,7 +28,7 @@ _IMAGES: Final = 100
 _SHOWN: Final = 4
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @click.argument("names", metavar="[FS]...", nargs=-1, shell_complete=complete_from(FILE_SYSTEMS))
 @click.option(

@@ -13,6 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from powercut.cli.command import Command
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import console_beside
 from powercut.cli.usage import UsageMistake, must_be_writable
@@ -28,7 +29,7 @@ from sim.disk.crash.persistence import MODELS, PersistenceModel
 from sim.errors import HarnessError
 
 
-@click.command()
+@click.command(cls=Command)
 def command() -> None:
     """Show versions, the registry, extras and persistence models.
 

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, TypedDict, Unpack
 import click
 from rich.console import Console
 
+from powercut.cli.command import Command
 from powercut.cli.completion import complete_from, complete_tags
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.finding_keeper import FindingKeeper
@@ -79,7 +80,7 @@ class Given(TypedDict):
     json_out: str | None
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("workload", required=False, shell_complete=complete_tags("workloads"))
 @click.option(
     "--check",

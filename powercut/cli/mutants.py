@@ -14,6 +14,7 @@ from typing import Final
 import click
 from rich.console import Console
 
+from powercut.cli.command import Command
 from powercut.cli.completion import complete_tags
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import busy, console_beside, json_option, write_json
@@ -29,7 +30,7 @@ from powercut.report.mutants import mutants_table
 _SECONDS: Final = 60
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("tags", metavar="[MUTANT]...", nargs=-1, shell_complete=complete_tags("mutants"))
 @click.option(
     "--seconds",

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from powercut.cli.command import Command
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import console_beside
 from powercut.cli.usage import TimeRange, UsageMistake, asked_by_user
@@ -40,7 +41,7 @@ timeout_option = click.option(
 )
 
 
-@click.command(context_settings=OPTIONS_FIRST)
+@click.command(cls=Command, context_settings=OPTIONS_FIRST)
 @setup_option
 @click.option(
     "-o",

@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 
 from powercut.causes.run_diagnosis import REPLAY_SECONDS
+from powercut.cli.command import Command
 from powercut.cli.completion import complete_tags
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import console_beside
@@ -36,7 +37,7 @@ _EXIT_CODES: Final = {
 }
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--target",

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from faults.fault_plan import FaultPlan
+from powercut.cli.command import Command
 from powercut.cli.completion import complete_from, complete_tags
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.findings import Findings
@@ -69,7 +70,7 @@ class Given(TypedDict):
     json_out: str | None
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("targets", metavar="[TARGET]...", nargs=-1, shell_complete=complete_tags("targets"))
 @click.option(
     "--model",

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from powercut.cli.command import Command
 from powercut.cli.completion import complete_from
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.interruption import Interruption
@@ -54,7 +55,7 @@ _BLIND_COMPARISON = (
 )
 
 
-@click.command("try", context_settings=OPTIONS_FIRST)
+@click.command("try", cls=Command, context_settings=OPTIONS_FIRST)
 @setup_option
 @click.option(
     "--check",

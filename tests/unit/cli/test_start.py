@@ -99,6 +99,7 @@ def test_a_campaign_needs_no_hypothesis(tmp_path: Path) -> None:
         ("powercut mutants no-d", ["no-directory-fsync"]),
         ("powercut run --model ext4-", ["ext4-journal", "ext4-ordered", "ext4-writeback"]),
         ("powercut explore --model a", ["all"]),
+        ("powercut run --model scc --model xfs --profile n", ["nightly"]),
         ("powercut run --profile n", ["nightly"]),
         ("powercut replay --target crash", ["crash-free"]),
         ("powercut replay --target save-w", ["save-without-fsync"]),
