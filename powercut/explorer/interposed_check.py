@@ -25,7 +25,8 @@ from powercut.explorer.unmodified import takes_one
 from powercut.interpose.apart import run_apart
 from powercut.interpose.installation import install
 from powercut.interpose.interposed import interposed, strictly
-from powercut.place import Place, raised_at
+from powercut.interpose.refusal import sentence_on
+from powercut.place import Place
 from powercut.place_recorder import PlaceRecorder
 from powercut.user_function import refuse_verdict
 from sim.disk.calls.process import Process
@@ -140,9 +141,7 @@ def _plain(error: BaseException) -> tuple[str, str, str, dict[str, object]]:
     It is a ``HarnessError`` or a violation.
     """
     if isinstance(error, HarnessError):
-        text = str(error)
-        if isinstance(error, UnsupportedOperation):
-            text += f"{raised_at(error.__traceback__)}; run the command with powercut try"
+        text = sentence_on(error) if isinstance(error, UnsupportedOperation) else str(error)
         return HarnessError.__module__, HarnessError.__qualname__, text, {}
     violation = violation_of(error)
     kind = type(violation)

@@ -23,6 +23,7 @@ from powercut.explorer.limits import Limits
 from powercut.interpose.apart import run_apart
 from powercut.interpose.installation import install
 from powercut.interpose.interposed import strictly
+from powercut.interpose.refusal import sentence_on
 from powercut.interpose.router import ROUTER
 from powercut.interpose.seed import rooted
 from powercut.place import ENGINE, Place, defined_at, raised_at
@@ -157,9 +158,8 @@ def end_normally(workload: Callable[..., None], *arguments: object) -> None:
 
 
 def _failure_of_workload(error: BaseException, root: str) -> str:
-    at = raised_at(error.__traceback__)
     if isinstance(error, UnsupportedOperation):
-        return f"{error}{at}; run the command with powercut try"
+        return sentence_on(error)
     if isinstance(error, HarnessError):
         return str(error)
     reason, text = failed_before_any_crash(error), str(error)

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from powercut.interpose import fcntl_calls
 from powercut.interpose.lifetime import Lifetime
+from powercut.interpose.refusal import refusing
 from powercut.interpose.router import Router
-from powercut.interpose.wrapper import Real, Routed, is_of_disk, refusing
+from powercut.interpose.wrapper import Real, Routed, is_of_disk
 from sim.disk.calls.descriptor import FIRST_DESCRIPTOR
 from sim.disk.calls.interpreter import SENDFILE_CHECKS_COUNT
 from sim.disk.calls.process import Process

@@ -30,6 +30,7 @@ from powercut.interpose.path_calls import (
     fchdir_call,
     getcwd_call,
     no_xattr_call,
+    node_call,
     optional_path_call,
     path_call,
     process_call,
@@ -60,7 +61,8 @@ _NO_TERMINAL: Final = (
     "get_terminal_size", "tcgetpgrp", "tcsetpgrp", "ttyname", "login_tty", "eventfd_read",
     "eventfd_write",
 )  # fmt: skip
-_REFUSED_PATH: Final = ("chroot", "mkfifo", "mknod", "statx")
+_REFUSED_PATH: Final = ("chroot", "statx")
+_NODE: Final = ("mkfifo", "mknod")
 _NO_XATTR: Final = ("getxattr", "removexattr", "setxattr")
 
 
@@ -97,6 +99,7 @@ _MAKERS: Final = (
     (no_terminal_call, _NO_TERMINAL),
     (device_encoding_call, ("device_encoding",)),
     (refused_path_call, _REFUSED_PATH),
+    (node_call, _NODE),
     (no_xattr_call, _NO_XATTR),
 )
 _SPECIAL: Final[dict[str, Callable[[Real], Routed]]] = {

@@ -6,19 +6,15 @@ They are written for speed: one attribute and one lookup in a dictionary decide.
 from __future__ import annotations
 
 import errno
+import stat
 from typing import Any
 
+from powercut.interpose.refusal import SpecialFileRefused, refusing
 from powercut.interpose.router import Router
-from powercut.interpose.wrapper import (
-    Real,
-    Routed,
-    is_of_disk,
-    is_own_descriptor,
-    refusing,
-)
+from powercut.interpose.wrapper import Real, Routed, is_of_disk, is_own_descriptor
 from sim.disk.calls.process import Process
 from sim.disk.os_error import os_error
-from sim.errors import HarnessError
+from sim.errors import HarnessError, UnsupportedOperation
 
 
 def path_call(name: str, real: Real) -> Routed:
@@ -120,6 +116,21 @@ def refused_path_call(name: str, real: Real) -> Routed:
         lifetime = router.lifetime
         if lifetime is not None and lifetime.where(path, options.get("dir_fd"))[0]:
             return lifetime.call(refusing(name))
+        return real(path, *arguments, **options)
+
+    return routed
+
+
+def node_call(name: str, real: Real) -> Routed:
+    """Refuse a new file of ``mknod`` or ``mkfifo``; only ``mknod`` makes regular files too."""
+
+    def routed(router: Router, path: Any, *arguments: Any, **options: Any) -> Any:
+        lifetime = router.lifetime
+        if lifetime is not None and lifetime.where(path, options.get("dir_fd"))[0]:
+            mode = arguments[0] if arguments else options.get("mode", 0)
+            is_special = name == "mkfifo" or stat.S_IFMT(mode) not in {0, stat.S_IFREG}
+            kind = SpecialFileRefused if is_special else UnsupportedOperation
+            return lifetime.call(refusing(name, kind))
         return real(path, *arguments, **options)
 
     return routed

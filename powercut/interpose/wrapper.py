@@ -7,8 +7,6 @@ from typing import Any
 
 from sim.disk.calls.descriptor import FIRST_DESCRIPTOR
 from sim.disk.calls.name_calls import OWN_DESCRIPTOR
-from sim.disk.calls.process import Process
-from sim.errors import UnsupportedOperation
 
 Real = Callable[..., Any]
 """A function of ``os`` or ``fcntl``."""
@@ -30,12 +28,3 @@ def is_own_descriptor(path: str) -> bool:
     """Return whether ``path`` names a descriptor of the disk as ``link`` takes it."""
     found = OWN_DESCRIPTOR.fullmatch(path)
     return found is not None and int(found[1]) >= FIRST_DESCRIPTOR
-
-
-def refusing(name: str) -> Callable[[Process], None]:
-    """Return a method of a process that refuses the call ``name``."""
-
-    def refuse(_process: Process) -> None:
-        raise UnsupportedOperation(f"{name} is not modelled by the simulated disk")
-
-    return refuse

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import socket
+import stat
 import subprocess
 import sys
 import threading
@@ -24,6 +25,10 @@ from sim.disk.calls.process import Process
 from sim.errors import HarnessError
 
 SOON = Limits(timeout=3)
+SPECIAL_FILE = (
+    r" is not modelled by the simulated disk, at .*test_refusals.py:\d+ in .*; powercut try has no "
+    r"special files either, so make it outside of the disk$"
+)
 
 
 def starts_a_child(ack: History) -> None:
@@ -62,6 +67,14 @@ def leaves(ack: History) -> None:
 
 def makes_a_fifo(ack: History) -> None:
     os.mkfifo("fifo")
+
+
+def makes_a_device(ack: History) -> None:
+    os.mknod("null", mode=0o600 | stat.S_IFCHR, device=os.makedev(1, 3))
+
+
+def makes_a_file_by_mknod(ack: History) -> None:
+    os.mknod("file", 0o600 | stat.S_IFREG)
 
 
 def acknowledges_a_function(ack: History) -> None:
@@ -226,7 +239,9 @@ def test_a_root_that_is_not_an_absolute_path_is_refused(root: str) -> None:
         (fails, r"failed before any crash: FileNotFoundError: .*at .*:\d+ in fails"),
         (asserts, r"failed before any crash: AssertionError, at .*:\d+ in asserts"),
         (leaves, "ended its process by itself, with exit status 3"),
-        (makes_a_fifo, r"mkfifo is not modelled .*test_refusals.py:\d+ .*powercut try"),
+        (makes_a_fifo, f"mkfifo{SPECIAL_FILE}"),
+        (makes_a_device, f"mknod{SPECIAL_FILE}"),
+        (makes_a_file_by_mknod, r"mknod is not modelled .*:\d+ .*; run .* with powercut try$"),
         (acknowledges_a_function, "the value cannot be copied"),
         (
             writes_elsewhere,
