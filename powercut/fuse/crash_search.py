@@ -12,18 +12,17 @@ after each, and at last some of these points are left out as well.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from enum import IntEnum
 from itertools import islice
 from typing import Final, NamedTuple
 
 from faults.crash_counter import page_prefixes
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History
-from powercut.explorer.crash_state import done_at
 from powercut.explorer.even_share import EvenShare
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.page_cache import PageCache
 from powercut.explorer.partial_write import PartialWrite
+from powercut.fuse.found_image import Found, Key, Rank, losses_of, rank_of
 from sim.choices import SeededChoices
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.operation import Operation, Write
@@ -63,58 +62,6 @@ _KILLS_OF_WRITE: Final = 4
 _FIRST: Final = -(1 << 20)
 _EARLY: Final = -8
 """The values with which ``order`` begins after acknowledgements, and behind series of writes."""
-
-Key = tuple[int, int]
-"""The number of acknowledgements before the crash, and the key of the image."""
-
-
-class Rank(IntEnum):
-    """The classes of survivor sets, in the order in which their images are checked."""
-
-    EXTREME = 0
-    PREFIX = 1
-    ONE_LOST = 2
-    ONE_ALONE = 3
-    OTHER = 4
-    TORN = 5
-    STALE = 6
-
-
-_SHARES: Final = {
-    Rank.EXTREME: 5,
-    Rank.PREFIX: 4,
-    Rank.ONE_LOST: 4,
-    Rank.ONE_ALONE: 3,
-    Rank.OTHER: 1,
-    Rank.TORN: 2,
-    Rank.STALE: 1,
-}
-"""The parts of the images that are checked."""
-
-
-class Found(NamedTuple):
-    """One image of one crash point of a model.
-
-    ``order`` counts the images of a rank at a point. It begins far below 0 right after an
-    acknowledgement, where all states are new, and a little below 0 behind a series of writes.
-    """
-
-    key: Key
-    rank: Rank
-    order: int
-    model: str
-    crash: CrashPoint
-    entries: int
-
-    @property
-    def done(self) -> int:
-        """The number of operations that are complete at the crash."""
-        return done_at(self.crash)
-
-    @property
-    def losses(self) -> int:
-        """The number of pieces that a power cut loses or tears."""
-        return _losses(self.crash)
 
 
 class Search(NamedTuple):
@@ -166,51 +113,6 @@ def built(journal: Journal, chosen: Iterable[Found]) -> Iterator[tuple[Key, Imag
                 following = journal[min(number, len(journal) - 1)]
                 image = image_of(unsynced, cache, found.crash, following, journal.next_inode)
                 yield found.key, image
-
-
-def rank_of(ordering: Ordering, survivors: SurvivorSet) -> Rank:
-    """Return the class of a survivor set."""
-    count = len(ordering.micros)
-    if survivors.stale:
-        return Rank.STALE
-    if survivors.torn:
-        return Rank.TORN
-    lost = survivors.lost
-    if not lost or len(lost) == count:
-        return Rank.EXTREME
-    if lost[0] == count - len(lost):
-        return Rank.PREFIX
-    everything, survived = (1 << count) - 1, survivors.mask(count)
-    if survived == closed(ordering, everything & ~(1 << lost[0])):
-        return Rank.ONE_LOST
-    last = survived.bit_length() - 1
-    if survived == ordering.order[last] | 1 << last:
-        return Rank.ONE_ALONE
-    return Rank.OTHER
-
-
-def best(images: Iterable[Found], most: int) -> list[Found]:
-    """Return the images that find most bugs: a share of each rank.
-
-    Of a rank, those after acknowledgements come first, then one of each crash point in turn, the
-    points evenly spread.
-    """
-    ranks: dict[Rank, list[Found]] = {rank: [] for rank in Rank}
-    for found in images:
-        ranks[found.rank].append(found)
-    chosen: list[Found] = []
-    left: list[Found] = []
-    for rank, those in ranks.items():
-        those.sort(key=lambda found: (found.order, _spread(found.done)))
-        share = most * _SHARES[rank] // sum(_SHARES.values())
-        chosen += those[:share]
-        left += those[share:]
-    return (chosen + left)[:most]
-
-
-def _spread(number: int) -> int:
-    """Return the number with its bits reversed, by which any few of a series lie far apart."""
-    return int(f"{number:032b}"[::-1], 2)
 
 
 class _Kind(NamedTuple):
@@ -305,7 +207,7 @@ class _Searcher:
         if place == len(self._found):
             self._found.append(Found(key, rank, order, self._model.name, crash, key[0]))
             return True
-        if _losses(crash) < self._found[place].losses:
+        if losses_of(crash) < self._found[place].losses:
             self._found[place] = self._found[place]._replace(crash=crash)
         return False
 
@@ -371,10 +273,6 @@ def _blocks(ordering: Ordering) -> int:
     """Return the work for the data of one state, in units of the work for one piece."""
     sizes = [len(micro.data) for micro in ordering.micros if isinstance(micro, WriteBlock)]
     return sum(sizes) // (2 * BLOCK_BYTES)
-
-
-def _losses(crash: CrashPoint) -> int:
-    return len(crash.survivors.lost) + len(crash.survivors.torn)
 
 
 def _damaged(ordering: Ordering, index: int) -> Iterator[SurvivorSet]:

@@ -25,16 +25,9 @@ from powercut.explorer.repair import OutOfTime
 from powercut.explorer.ticker import Stopped
 from powercut.explorer.verdicts import Exploration, Failure, InterruptedRecovery
 from powercut.fuse.checks_folder import checks_folder
-from powercut.fuse.crash_search import (
-    MOST_SECTORS,
-    Found,
-    Key,
-    Search,
-    best,
-    built,
-    search,
-)
+from powercut.fuse.crash_search import MOST_SECTORS, Search, built, search
 from powercut.fuse.failures_left import FailuresLeft
+from powercut.fuse.found_image import Found, Key, best
 from powercut.fuse.image_check import Checked, CommandCheck, FilesCheck, ImageCheck
 from powercut.fuse.parallel import in_processes
 from powercut.fuse.recording import Recording

@@ -8,8 +8,8 @@ from oracles.history import Known
 from oracles.violation import Violation
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Checker, Exploration, Failure, InterruptedRecovery
-from powercut.fuse.crash_search import Key
 from powercut.fuse.failures_left import FailuresLeft
+from powercut.fuse.found_image import Key
 from powercut.fuse.image_check import Checked
 from powercut.fuse.recovery_crashes import Recovery
 from sim.disk.crash.persistence import PersistenceModel

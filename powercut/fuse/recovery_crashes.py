@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from oracles.history import History
 from powercut.fuse.command_check import acknowledged_in
-from powercut.fuse.crash_search import Found, search
+from powercut.fuse.crash_search import search
+from powercut.fuse.found_image import Found
 from powercut.fuse.image_check import CommandCheck
 from powercut.fuse.mount import enter_mount_namespace
 from powercut.fuse.run_program import SHELL, run_program

@@ -19,8 +19,9 @@ from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.repair import Repair, repair
 from powercut.explorer.verdicts import Exploration, Failure, InterruptedRecovery
 from powercut.fuse import crash_search
-from powercut.fuse.crash_search import MOST_SECTORS, Rank, best, search
+from powercut.fuse.crash_search import MOST_SECTORS, search
 from powercut.fuse.failures_left import FailuresLeft
+from powercut.fuse.found_image import Rank, best
 from sim.disk.cache.key import key_of
 from sim.disk.calls.process import Process
 from sim.disk.crash.journal import Journal

@@ -14,8 +14,8 @@ from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.repair import OutOfTime
 from powercut.explorer.ticker import Stopped
 from powercut.fuse import program_judge
-from powercut.fuse.crash_search import Found, Rank
 from powercut.fuse.disk_mount import MountWay
+from powercut.fuse.found_image import Found, Rank
 from powercut.fuse.image_check import Checked, CommandCheck, FilesCheck, file_content
 from powercut.fuse.program_judge import ProgramJudge
 from powercut.fuse.recording import Acknowledgement, Recording
