@@ -1,12 +1,13 @@
 """The first pass over a recording: every distinct image that its crashes leave, by rank.
 
-Images are not kept: a ``Found`` has the crash from which its image is built again. Where a crash
-point has few unsynced pieces, or the model keeps all of them in order, all states of the model are
-found. Where it has more, only those that reveal most bugs are found: everything and nothing lost,
-prefixes, one piece lost, one piece alone, some random ones, torn and stale writes. The work is
-bounded: of a long journal, crash points between acknowledgements are left out, evenly, first those
-within a series of writes to one file. If there are many acknowledgements, fewer images are found
-after each, and at last some of these points are left out as well.
+Images are not kept: a ``Found`` has the crash from which its image is built again. If the journal
+has few, all are found. Otherwise all states of the model are found where a crash point has few
+unsynced pieces, or the model keeps all of them in order. Where it has more, only those that reveal
+most bugs are found: everything and nothing lost, prefixes, one piece lost, one piece alone, some
+random ones, torn and stale writes. The work is bounded: of a long journal, crash points between
+acknowledgements are left out, evenly, first those within a series of writes to one file. If there
+are many acknowledgements, fewer images are found after each, and at last some of these points are
+left out as well.
 """
 
 from __future__ import annotations
@@ -52,6 +53,12 @@ _WORK_OF_POINT: Final = 120_000
 
 _CLASSES: Final = 4
 
+_MOST_IMAGES: Final = 1000
+"""The images of a journal above which not all of them are sought."""
+
+_MOST_STEPS: Final = 20_000
+"""The pieces that are decided for that: 0.1 to 0.2 seconds."""
+
 _ALL_PIECES: Final = 8
 _ALL_STATES: Final = 256
 _OLDER: Final = 16
@@ -78,6 +85,11 @@ class Search(NamedTuple):
 def search(journal: Journal, history: History, model: PersistenceModel) -> Search:
     """Return the distinct images that crashes of ``journal`` leave under ``model``."""
     fitted = fitting(model, journal, MOST_SECTORS)
+    writes = (operation for operation in journal if isinstance(operation, Write))
+    if fitted == model and all(_step_of_kills(write) == 1 for write in writes):
+        everything = _Searcher(journal, history, model, exhaustive=True, steps=_MOST_STEPS).run()
+        if everything.exhaustive:
+            return everything
     return _Searcher(journal, history, fitted, exhaustive=fitted == model).run()
 
 
@@ -123,6 +135,11 @@ class _Kind(NamedTuple):
 
 
 class _Searcher:
+    """Searches the images of one journal.
+
+    With ``steps`` it seeks all of them, and ends early where these do not suffice.
+    """
+
     def __init__(
         self,
         journal: Journal,
@@ -130,6 +147,7 @@ class _Searcher:
         model: PersistenceModel,
         *,
         exhaustive: bool,
+        steps: int | None = None,
     ) -> None:
         self._journal = journal
         self._history = history
@@ -137,6 +155,7 @@ class _Searcher:
         self._places: dict[Key, int] = {}
         self._found: list[Found] = []
         self._exhaustive = exhaustive
+        self._steps_left = steps
         self._points: set[int] = set()
         operations = len(journal)
         self._within_series = _Kind(EvenShare(_WORK_WITHIN_SERIES, operations), 0)
@@ -163,12 +182,21 @@ class _Searcher:
             later = history.entries_by(number, returned=True)
             if number and (kind := self._kind(number)).share.is_left(number):
                 self._visit(number, unsynced, cache, entries, since, kind)
-            is_left = number == len(journal) or self._acknowledged.share.is_left(number)
-            if later != reached and is_left:
+            if later != reached and (
+                number == len(journal) or self._acknowledged.share.is_left(number)
+            ):
                 self._visit(number, unsynced, cache, later, 0, self._acknowledged)
             reached = later
-        visited, total = len(self._points), len(journal) + 1
-        return Search(self._found, visited, total, self._exhaustive and visited == total)
+            if self._steps_left is not None and not self._finds_all():
+                break
+        kinds = (self._within_series, self._behind_series, self._acknowledged)
+        self._exhaustive &= not any(kind.share.passed_over for kind in kinds)
+        return Search(self._found, len(self._points), len(journal) + 1, self._exhaustive)
+
+    def _finds_all(self) -> bool:
+        """Return whether all images were found so far, and are not too many."""
+        self._exhaustive &= len(self._found) <= _MOST_IMAGES
+        return self._exhaustive
 
     def _kind(self, number: int) -> _Kind:
         """Return the kind of the crash point after an operation, from 1 on."""
@@ -217,15 +245,19 @@ class _Searcher:
         if not isinstance(operation, Write):
             return
         entries = self._history.entries_by(number, returned=False)
-        prefixes = list(page_prefixes(operation))
-        step = max(1, len(prefixes) // _KILLS_OF_WRITE)
-        self._exhaustive = self._exhaustive and step == 1
+        step = _step_of_kills(operation)
+        self._exhaustive &= step == 1
         part = PartialWrite(operation, number, unsynced, cache)
-        for kept in part.prefixes(prefixes[::step]):
+        for kept in part.prefixes(page_prefixes(operation)[::step]):
             crash = CrashPoint(number, Phase.DURING, CrashKind.KILL, kept=kept)
             self._add((entries, part.cache.key), Rank.OTHER, 0, crash)
 
     def _states(self, space: StateSpace, since: int, share: EvenShare) -> Iterator[State]:
+        if self._steps_left is not None:
+            yield from space.all(since, max(self._steps_left, 0))
+            self._steps_left -= space.steps
+            self._exhaustive &= space.complete
+            return
         count = len(space.micros)
         is_series = self._model.sequential and count < _ALL_STATES
         if count <= _ALL_PIECES or is_series:
@@ -261,6 +293,11 @@ class _Searcher:
             yield SurvivorSet.of_mask(closed(ordering, mask), count)
         for index in recent:
             yield from _damaged(ordering, index)
+
+
+def _step_of_kills(write: Write) -> int:
+    """Return how many pages of a write are between two kills: 1 if none is left out."""
+    return max(1, len(page_prefixes(write)) // _KILLS_OF_WRITE)
 
 
 def _newest_first(pieces: range, step: int) -> list[int]:

@@ -26,9 +26,8 @@ from sim.disk.cache.key import key_of
 from sim.disk.calls.process import Process
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.persistence import EXT4_ORDERED, MODELS, POSIX, PersistenceModel
-from sim.disk.crash.state_space import StateSpace
-from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
+from tests.unit.fuse.journals import acknowledged, all_keys, put, replacing
 
 
 class _NoChecker:
@@ -50,53 +49,11 @@ class _NoChecker:
 NO_CHECKER = _NoChecker()
 
 
-def replacing() -> Journal:
-    """Write a file beside another one, and rename it over that, without a barrier."""
-    before = Process(Disk())
-    _put(before, "/f", b"old")
-    disk = Disk(before.disk.unmounted())
-    process = Process(disk)
-    _put(process, "/t", b"new")
-    process.rename("/t", "/f")
-    return disk.journal
-
-
-def _put(process: Process, path: str, data: bytes) -> None:
-    descriptor = process.open(path, os.O_CREAT | os.O_WRONLY)
-    process.write(descriptor, data)
-    process.close(descriptor)
-
-
-def acknowledged(journal: Journal) -> History:
-    """A history that acknowledges the last operation."""
-    return History(lambda: 0, entries=[HistoryEntry(len(journal), True, "exit 0")])
-
-
-def all_keys(journal: Journal, model: PersistenceModel) -> set[int]:
-    """The keys of every state that a power cut may leave, by walking each whole space."""
-    unsynced, found = Unsynced(model, journal.image.platter), set()
-    for number in range(len(journal) + 1):
-        if number:
-            unsynced.advance(journal[number - 1], number)
-        found |= {state.key for state in StateSpace(unsynced).all()}
-    return found
-
-
-@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-def test_every_image_of_a_small_journal_is_found(model: PersistenceModel) -> None:
-    journal = replacing()
-    found = search(journal, acknowledged(journal), model)
-    cuts = {each.key[1] for each in found.found}
-    assert found.exhaustive
-    assert all_keys(journal, model) <= cuts
-    assert len({each.key for each in found.found}) == len(found.found)
-
-
 def test_images_of_a_long_journal_are_sampled_with_every_prefix() -> None:
     disk = Disk()
     process = Process(disk)
     for number in range(30):
-        _put(process, f"/{number}", b"data")
+        put(process, f"/{number}", b"data")
     found = search(disk.journal, acknowledged(disk.journal), EXT4_ORDERED)
     ranks = {each.rank for each in found.found}
     assert not found.exhaustive
@@ -116,7 +73,7 @@ def test_images_of_a_long_journal_are_sampled_with_every_prefix() -> None:
 def test_a_long_journal_has_the_damage_that_its_model_allows(name: str, ranks: set[Rank]) -> None:
     disk = Disk()
     for number in range(30):
-        _put(Process(disk), f"/{number}", b"data")
+        put(Process(disk), f"/{number}", b"data")
     found = search(disk.journal, acknowledged(disk.journal), MODELS[name]).found
     # At the first points all states are found, also those with more damage.
     damaged = [
@@ -147,7 +104,7 @@ def test_many_acknowledgements_do_not_multiply_the_images() -> None:
 @pytest.mark.parametrize(("pages", "is_exhaustive"), [(4, True), (9, False)])
 def test_kills_within_a_long_write_are_a_sample(pages: int, is_exhaustive: bool) -> None:
     disk = Disk()
-    _put(Process(disk), "/f", b"data" * (pages << 10))
+    put(Process(disk), "/f", b"data" * (pages << 10))
     found = search(disk.journal, acknowledged(disk.journal), MODELS["scc"])
     kills = [each for each in found.found if each.crash.phase is Phase.DURING]
     assert (found.exhaustive, len(kills) == pages - 1) == (is_exhaustive, is_exhaustive)
@@ -185,23 +142,12 @@ def test_crash_points_within_a_series_of_writes_come_last() -> None:
     assert {each.done for each in first} == {9, 10}
 
 
-@pytest.mark.parametrize("name", ["scc", "ext4-journal"])
-def test_images_of_a_model_that_keeps_all_in_order_are_all_found(name: str) -> None:
-    process = Process(Disk())
-    for number in range(12):
-        process.mkdir(f"/{number}")
-    journal, model = process.disk.journal, MODELS[name]
-    found = search(journal, acknowledged(journal), model)
-    assert found.exhaustive
-    assert {each.key[1] for each in found.found} >= all_keys(journal, model)
-
-
 def test_large_writes_are_lost_as_a_whole() -> None:
     disk = Disk()
     process = Process(disk)
-    _put(process, "/f", bytes(512 * MOST_SECTORS))
+    put(process, "/f", bytes(512 * MOST_SECTORS))
     assert fitting(POSIX, disk.journal, MOST_SECTORS) is POSIX
-    _put(process, "/g", b"one sector more")
+    put(process, "/g", b"one sector more")
     model = fitting(POSIX, disk.journal, MOST_SECTORS)
     assert model == POSIX.with_whole_calls()
     found = search(disk.journal, acknowledged(disk.journal), POSIX)
@@ -213,7 +159,7 @@ def test_sync_of_all_files_leaves_no_large_write() -> None:
     disk = Disk()
     process = Process(disk)
     for name in ("/f", "/g"):
-        _put(process, name, bytes(512 * MOST_SECTORS))
+        put(process, name, bytes(512 * MOST_SECTORS))
         process.sync()
     assert fitting(POSIX, disk.journal, MOST_SECTORS) is POSIX
 
@@ -260,7 +206,7 @@ def moved_twice(*, linked: bool) -> RecordedWorkload:
     before = Process(Disk())
     for each in DIRECTORIES:
         before.mkdir(each)
-    _put(before, "/tmp/0", b"mail")
+    put(before, "/tmp/0", b"mail")
     process = Process(Disk(before.disk.unmounted()))
     entries = []
     for old, new in pairwise(DIRECTORIES):
@@ -278,7 +224,7 @@ def nested_renames() -> RecordedWorkload:
     before = Process(Disk())
     for each in ("/a", "/b", "/a/x"):
         before.mkdir(each)
-    _put(before, "/a/x/f", b"file")
+    put(before, "/a/x/f", b"file")
     process = Process(Disk(before.disk.unmounted()))
     entries = []
     for old, new in (("/a/x/f", "/a/f"), ("/a/f", "/b/f"), ("/a", "/b/a")):
