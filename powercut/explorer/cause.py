@@ -36,9 +36,9 @@ class Cause:
     ``gap`` is where a barrier is missing, or stores to mapped memory that none follows, or the
     reason why none is named. ``failures`` are by model, the strongest first; under each model the
     simplest that does the worst harm comes first, then the others, the simplest first. ``harms``
-    are the models under which each harm is done, without those that were not judged before the
-    time was over. If ``failure`` is a kill, ``harm_of_kills`` is the harm that kills do; they do
-    it on any model.
+    are the models under which each harm is done, and with each the weaker ones that fail, without
+    those that were not judged before the time was over. If ``failure`` is a kill, ``harm_of_kills``
+    is the harm that kills do; they do it on any model.
 
     If ``failure`` interrupts a recovery, ``recovery`` is the diagnosis of that recovery: the cause
     of ``failure``, or all barriers that are missing there. Then ``gap`` is a ``NoGap``.

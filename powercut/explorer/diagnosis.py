@@ -12,7 +12,7 @@ from dataclasses import replace
 from powercut.explorer.cause import Cause, Diagnosis, NoGap, concerns, is_cause_of
 from powercut.explorer.crash_state import done_at, lost_pieces, unsynced_along
 from powercut.explorer.early_acknowledgement import early_moments
-from powercut.explorer.harm import JUDGED_FAILURES, Harm, Harms
+from powercut.explorer.harm import Harm, Harms
 from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.missing_barriers import ByModel, MissingBarriers, in_states
 from powercut.explorer.recovery import interrupting
@@ -24,6 +24,7 @@ from powercut.explorer.unwritten_stores import (
     unwritten_stores,
 )
 from powercut.explorer.verdicts import Exploration, Failure
+from sim.disk.crash.persistence import is_stronger
 
 
 def diagnose(explorations: Mapping[str, Exploration]) -> Diagnosis:
@@ -198,9 +199,11 @@ def _cause(
     models: dict[Harm, list[str]] = {}
     of_kills: set[Harm] = set()
     for name, each in failing.items():
-        found = {(harms.of(it), it.needs_power_cut) for it in each[:JUDGED_FAILURES]}
+        found = {(harms.of(it), it.needs_power_cut) for it in harms.judged(each)}
         for harm in Harm:
-            if (harm, True) in found or (harm, False) in found:
+            # A weaker model allows what does the harm under a stronger one.
+            stronger = [it for it in models.get(harm, ()) if is_stronger(it, name)]
+            if stronger or (harm, True) in found or (harm, False) in found:
                 models.setdefault(harm, []).append(name)
             if (harm, False) in found:
                 of_kills.add(harm)

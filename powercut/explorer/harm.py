@@ -13,8 +13,8 @@ from sim.disk.cache.operation import Sync
 from sim.disk.crash.image import Image
 from sim.disk.disk import Disk
 
-JUDGED_FAILURES: Final = 24
-"""The first failures of one cause under one model, whose harms are decided."""
+_JUDGED_MOMENTS: Final = 24
+"""The numbers of acknowledgements with which the failures of one cause under a model are judged."""
 
 _EARLIER_MOMENTS: Final = 64
 _EARLIER_BARRIERS: Final = 16
@@ -74,12 +74,26 @@ class Harms:
         first = failures[0]
         alike = (
             each
-            for each in failures[:JUDGED_FAILURES]
+            for each in self.judged(failures)
             if len(each.crashes) == len(first.crashes)
             and each.needs_power_cut <= first.needs_power_cut
         )
         shown = max(alike, key=lambda each: [None, *Harm].index(self.of(each)))
         return [shown, *[each for each in failures if each is not shown]]
+
+    @staticmethod
+    def judged(failures: Sequence[Failure]) -> Iterator[Failure]:
+        """Yield the failures of one cause under one model whose harms are decided.
+
+        Those with equal acknowledgements are compared with the same disks, so one more costs no
+        check. Those with the numbers of acknowledgements that come first are taken.
+        """
+        moments: set[int] = set()
+        for failure in failures:
+            if len(moments) < _JUDGED_MOMENTS:
+                moments.add(failure.entries)
+            if failure.entries in moments:
+                yield failure
 
     def _older(self, entries: int) -> Iterator[_Text | None]:
         """Yield the violations of the disks that were right before the latest of these entries.

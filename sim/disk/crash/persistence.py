@@ -266,6 +266,17 @@ STRONGER_THAN: Final[tuple[tuple[PersistenceModel, PersistenceModel], ...]] = (
 )
 
 
+def is_stronger(stronger: str, weaker: str) -> bool:
+    """Return whether the second model allows every state that the first one allows.
+
+    The order is that of ``STRONGER_THAN``; no model is stronger than itself.
+    """
+    return any(
+        first.name == stronger and (second.name == weaker or is_stronger(second.name, weaker))
+        for first, second in STRONGER_THAN
+    )
+
+
 def model_named(name: str) -> PersistenceModel:
     """Return the model of this name; the ``HarnessError`` for any other name lists them."""
     try:

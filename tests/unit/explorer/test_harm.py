@@ -8,12 +8,16 @@ import pytest
 
 from oracles.history import History, Known
 from oracles.violation import LostAck, Violation
-from powercut.explorer.explore import explore
+from powercut.explorer.diagnosis import diagnose
+from powercut.explorer.explore import explore, judged
 from powercut.explorer.harm import Harm, Harms
 from powercut.explorer.judge import Judge
 from powercut.explorer.missing_barrier import Gap
+from powercut.explorer.recorded_workload import record
 from powercut.report.findings import harms_text
 from sim.disk.calls.process import Process
+from sim.disk.crash.image import Image
+from sim.disk.crash.persistence import MODELS, POSIX, is_stronger
 from sim.disk.disk import Disk
 from tests.unit.explorer.test_diagnosis import diagnosed, gap, in_place
 
@@ -104,30 +108,59 @@ def test_a_file_that_loses_its_old_content_as_well_is_corrupt() -> None:
     assert list(power_cut.harms) == list(Harm)
 
 
-def test_the_failure_that_is_shown_does_the_worst_harm() -> None:
+def append_two_rows(process: Process, ack: History) -> None:
     """Losing B takes fewer lost sectors than losing A; without A the file is corrupt."""
+    descriptor = process.open("/t", os.O_CREAT | os.O_WRONLY)
+    process.sync()
+    process.write(descriptor, b"A" * 1024 + b"B" * 30)
+    ack("B")
 
-    def workload(process: Process, ack: History) -> None:
-        descriptor = process.open("/t", os.O_CREAT | os.O_WRONLY)
-        process.sync()
-        process.write(descriptor, b"A" * 1024 + b"B")
-        ack("B")
 
-    def check(process: Process, known: Known) -> None:
-        if known.acknowledged:
-            with process.open_file("/t", "rb") as file:
-                content = file.read()
-            if b"B" not in content:
-                raise LostAck("B is lost")
-            assert b"A" in content
+def has_two_rows(process: Process, known: Known) -> None:
+    if known.acknowledged:
+        with process.open_file("/t", "rb") as file:
+            content = file.read()
+        if not content.endswith(b"B" * 30):
+            raise LostAck("B is lost")
+        assert b"A" in content
 
-    (cause,) = diagnosed(workload, check, ("ext4",)).causes
+
+def test_the_failure_that_is_shown_does_the_worst_harm() -> None:
+    (cause,) = diagnosed(append_two_rows, has_two_rows, ("ext4",)).causes
     assert list(cause.harms) == [*Harm]
     assert [str(each.violation) for each in cause.failures["ext4"]].count("B is lost") > 1
     assert cause.failure.violation.property_name == "CheckFailed"
     simplicity = [each.simplicity for each in cause.failures["ext4"][1:]]
     assert simplicity == sorted(simplicity)
     assert simplicity[0] < cause.failure.simplicity
+
+
+def test_the_harms_of_all_failures_after_the_same_acknowledgements_are_named() -> None:
+    """B may be torn in 29 places, which takes one lost sector each."""
+    (cause,) = diagnosed(append_two_rows, has_two_rows, ("posix",)).causes
+    simple = sorted(cause.failures["posix"], key=lambda failure: failure.simplicity)[:29]
+    assert {each.violation.property_name for each in simple} == {"LostAck"}
+    assert list(cause.harms) == [*Harm]
+    assert cause.failure.violation.property_name == "CheckFailed"
+
+
+def test_a_weaker_model_is_named_where_its_failures_are_a_sample_without_that_harm() -> None:
+    recorded = record(append_two_rows, POSIX, Image.empty())
+    models = [MODELS[name] for name in ("ext4", "xfs", "posix")]
+    explorations = judged(recorded, has_two_rows, models)
+    for name in ("xfs", "posix"):
+        failures = explorations[name].failures
+        failures[:] = [each for each in failures if isinstance(each.violation, LostAck)]
+    (cause,) = diagnose(explorations).causes
+    assert cause.harms[Harm.LOST_ACKNOWLEDGEMENT] == ["ext4", "xfs", "posix"]
+    assert cause.harms[Harm.CORRUPTION] == ["ext4", "posix"]
+
+
+def test_a_model_is_stronger_than_all_that_follow_it() -> None:
+    weaker = {name: {each for each in MODELS if is_stronger(name, each)} for name in MODELS}
+    assert weaker["ext4"] == {"ext4-ordered", "ext4-writeback", "posix"}
+    assert weaker["scc"] == {"ext4-journal", "ext4", *weaker["ext4"]}
+    assert (weaker["xfs"], weaker["btrfs"], weaker["posix"]) == ({"posix"}, {"posix"}, set())
 
 
 def test_a_kill_is_shown_though_power_cuts_do_more_harm() -> None:
