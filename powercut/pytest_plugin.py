@@ -104,7 +104,9 @@ def powercut_model(request: pytest.FixtureRequest) -> PersistenceModel:
     try:
         return model_named(name)
     except HarnessError as mistake:
-        pytest.fail(f"@pytest.mark.{MARKER}: {mistake}", pytrace=False)
+        sentence = f"@pytest.mark.{MARKER}: {mistake}"
+    # Within the ``except``, the report would show the mistake twice.
+    pytest.fail(sentence, pytrace=False)
 
 
 @pytest.fixture

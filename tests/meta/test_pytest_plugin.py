@@ -262,3 +262,4 @@ def test_a_marker_that_means_nothing_fails_its_test_in_one_sentence(
     assert finished.returncode == int(pytest.ExitCode.TESTS_FAILED)
     assert "1 passed, 1 error" in finished.stdout
     assert f"\n@pytest.mark.powercut_models{sentence}\n" in finished.stdout
+    assert "During handling" not in finished.stdout, "the sentence is shown twice"
