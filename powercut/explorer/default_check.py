@@ -18,12 +18,20 @@ from sim.errors import HarnessError
 def default_check(workload: RecordedWorkload) -> Check:
     """Return the check that the files hold the old values or the new ones.
 
-    Raises ``HarnessError`` for acknowledged values that are no mappings.
+    Raises ``HarnessError`` for acknowledged values that are no mappings, and for a path that is not
+    on the disk.
     """
     try:
         paths = paths_of(entry.value for entry in workload.history.entries)
     except TypeError as mistake:
         raise HarnessError(str(mistake)) from None
+    root = workload.root
+    elsewhere = [path for path in paths if not f"{path}/".startswith(f"{root}/")]
+    if root and elsewhere:
+        raise HarnessError(
+            f"the acknowledged path {elsewhere[0]} is outside of the simulated disk, which is "
+            f"{root}; acknowledge files below it"
+        )
     old_or_new = OldOrNew(_contents(Process(Disk(workload.journal.image)), paths))
     return TwoPhases(lambda process: _contents(process, paths), old_or_new)
 

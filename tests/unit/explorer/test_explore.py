@@ -290,6 +290,15 @@ def test_unknown_model_names_the_known_ones() -> None:
         explore(_without_directory_sync, model="ext3")
 
 
+def test_default_check_of_a_workload_with_a_process_takes_any_path() -> None:
+    def workload(process: Process, ack: History) -> None:
+        process.close(process.open("f", os.O_CREAT | os.O_WRONLY))
+        process.sync()
+        ack({"f": b""})
+
+    assert explore(workload).safe
+
+
 def test_default_check_wants_mappings() -> None:
     def workload(process: Process, ack: History) -> None:
         process.mkdir("/d")

@@ -82,6 +82,11 @@ def acknowledges_a_function(ack: History) -> None:
     ack(lambda: None)
 
 
+def acknowledges_a_file_elsewhere(ack: History) -> None:
+    Path("f").touch()
+    ack({"f": b"", "../f": b""})
+
+
 def writes_elsewhere(ack: History) -> None:
     with suppress(Exception):
         Path("/var/tmp/powercut-escaped").touch()
@@ -243,6 +248,10 @@ def test_a_root_that_is_not_an_absolute_path_is_refused(root: str) -> None:
         (makes_a_device, f"mknod{SPECIAL_FILE}"),
         (makes_a_file_by_mknod, r"mknod is not modelled .*:\d+ .*; run .* with powercut try$"),
         (acknowledges_a_function, "the value cannot be copied"),
+        (
+            acknowledges_a_file_elsewhere,
+            "^the acknowledged path /f is outside of the simulated disk, which is /disk; ",
+        ),
         (
             writes_elsewhere,
             r"writes to the real disk, at .*test_refusals.py:\d+ .*below /disk",
