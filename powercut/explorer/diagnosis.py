@@ -12,9 +12,9 @@ from dataclasses import replace
 from powercut.explorer.cause import Cause, Diagnosis, NoGap, concerns, is_cause_of
 from powercut.explorer.crash_state import done_at, lost_pieces, unsynced_along
 from powercut.explorer.early_acknowledgement import early_moments
+from powercut.explorer.failures_by_barrier import ByModel, FailuresByBarrier, in_states
 from powercut.explorer.harm import Harm, Harms
 from powercut.explorer.missing_barrier import Gap
-from powercut.explorer.missing_barriers import ByModel, MissingBarriers, in_states
 from powercut.explorer.recovery import interrupting
 from powercut.explorer.repair import Moment, OutOfTime, moment_of, preventable
 from powercut.explorer.unwritten_stores import (
@@ -76,7 +76,7 @@ class _Search:
         any_of = next(iter(unsafe.values()))
         self._workload, self._checker = any_of.workload, any_of.checker
         self._harms = Harms(any_of)
-        self._missing = MissingBarriers(unsafe, self._harms)
+        self._missing = FailuresByBarrier(unsafe, self._harms)
 
     @property
     def repaired(self) -> dict[str, Exploration]:

@@ -9,15 +9,15 @@ import pytest
 
 from oracles.history import History, Known
 from oracles.violation import LostAck
-from powercut.explorer import missing_barriers, verdicts
+from powercut.explorer import failures_by_barrier, verdicts
 from powercut.explorer import repair as module
 from powercut.explorer.cause import Diagnosis, NoGap
 from powercut.explorer.crash_state import image_at
 from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.event import events_of
 from powercut.explorer.explore import judged
+from powercut.explorer.failures_by_barrier import FailuresByBarrier
 from powercut.explorer.missing_barrier import Gap, MissingBarrier, Synced, is_inserted
-from powercut.explorer.missing_barriers import MissingBarriers
 from powercut.explorer.recorded_workload import RecordedWorkload, record
 from powercut.report.findings import cause_text, repair_lines
 from sim.disk.calls.process import Process
@@ -81,7 +81,7 @@ def test_a_barrier_without_a_failure_of_the_program_is_not_inserted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(verdicts, "KEPT_FAILURES", 8)
-    monkeypatch.setattr(MissingBarriers, "_missed", lambda *_: iter(()))
+    monkeypatch.setattr(FailuresByBarrier, "_missed", lambda *_: iter(()))
     found = diagnosed("abcde", EXT4_ORDERED)
     repaired = found.repaired["ext4-ordered"].workload.journal
     inserted = sum(is_inserted(operation) for operation in repaired)
@@ -149,9 +149,9 @@ def test_a_barrier_for_another_file_is_named_after_the_one_that_is_lost(
         MissingBarrier(Synced.DIRECTORY, create_a.site, ack.site),
         MissingBarrier(Synced.FILE, write_b.site, ack.site),
     )
-    monkeypatch.setattr(missing_barriers, "repair", lambda *_: module.Repair(barriers, ()))
+    monkeypatch.setattr(failures_by_barrier, "repair", lambda *_: module.Repair(barriers, ()))
     if not is_replaced:
-        monkeypatch.setattr(MissingBarriers, "_at_its_loss", lambda _self, barrier, _: barrier)
+        monkeypatch.setattr(FailuresByBarrier, "_at_its_loss", lambda _self, barrier, _: barrier)
     found = diagnosed("ab", POSIX)
     gaps = [cause.gap for cause in found.causes if isinstance(cause.gap, Gap)]
     *_, second = [gap for gap in gaps if gap.path == "/"]

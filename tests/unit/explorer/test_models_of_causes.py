@@ -10,10 +10,10 @@ from oracles.history import History, Known
 from powercut.explorer import verdicts
 from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.explore import judged
+from powercut.explorer.failures_by_barrier import FailuresByBarrier
 from powercut.explorer.harm import Harms
 from powercut.explorer.judge import Check
 from powercut.explorer.missing_barrier import Gap
-from powercut.explorer.missing_barriers import MissingBarriers
 from powercut.explorer.recorded_workload import RecordedWorkload, record
 from powercut.explorer.repair import preventable, with_barriers
 from sim.disk.calls.process import Process
@@ -30,7 +30,7 @@ def write(process: Process, path: str) -> None:
 def barriers_listing(recorded: RecordedWorkload, check: Check) -> dict[str, list[str]]:
     """Return the paths to be synced by the model that lists them; they suffice, and none less."""
     found = judged(recorded, check, MODELS.values())
-    missing = MissingBarriers(found, Harms(found["posix"]))
+    missing = FailuresByBarrier(found, Harms(found["posix"]))
     by_barrier = missing.failures()
     listing: dict[str, list[str]] = {}
     for name, exploration in found.items():

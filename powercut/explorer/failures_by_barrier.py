@@ -1,4 +1,4 @@
-"""The missing barriers of a workload, with the failures of the program that each would prevent.
+"""Failures by barrier: those of a workload, each with the missing barrier that would prevent it.
 
 A barrier lists a model if it has failures under it: those that are left with all other barriers.
 In the end the barriers that list a model prevent all failures there that barriers can prevent.
@@ -30,11 +30,11 @@ _COMPARED_FAILURES: Final = 24
 ByModel: TypeAlias = dict[str, list[Failure]]
 
 
-class MissingBarriers:
-    """The missing barriers of unsafe explorations.
+class FailuresByBarrier:
+    """The failures of unsafe explorations by their missing barriers.
 
-    ``repaired`` are the explorations with all of them. ``is_cut_off`` is true if there are more
-    than are searched for.
+    ``repaired`` are the explorations with all these barriers. ``is_cut_off`` is true if there are
+    more than are searched for.
     """
 
     def __init__(self, unsafe: Mapping[str, Exploration], harms: Harms) -> None:
