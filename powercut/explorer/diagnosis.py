@@ -108,7 +108,8 @@ class _Search:
             _, shown = self._missing.shown(stored)
             groups.append((stores_lost_at(shown, stores, self._workload), stored))
         groups += [
-            (self._missing.gap(each, failures), failures) for each, failures in by_barrier.items()
+            (self._missing.widest_gap(each, failures), failures)
+            for each, failures in by_barrier.items()
         ]
         in_recovery: list[Cause] = []
         for reason, failures in groups:

@@ -12,16 +12,18 @@ from itertools import dropwhile, islice
 from typing import Final, TypeAlias
 
 from powercut.explorer.crash_state import image_at
-from powercut.explorer.event import events_of
+from powercut.explorer.event import Event, events_of
 from powercut.explorer.harm import Harms
 from powercut.explorer.missing_barrier import (
     Gap,
     MissingBarrier,
     gap_of,
+    insert_later,
     is_due_for_loss,
     without_inserted,
 )
-from powercut.explorer.repair import explored, preventable, repair, with_barriers
+from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.explorer.repair import explored, moment_of, preventable, repair, with_barriers
 from powercut.explorer.verdicts import Exploration, Failure
 from sim.disk.disk import Disk
 
@@ -198,10 +200,45 @@ class FailuresByBarrier:
         name, shown = self.shown(failures)
         return gap_of(self._workload, barrier, self._unsafe[name].model, shown)
 
+    def widest_gap(self, barrier: MissingBarrier, failures: ByModel) -> Gap:
+        """Return the same gap with the latest end that suffices, if source lines are unknown.
+
+        A barrier ends all its gaps with events of one site. In this one a later event may do,
+        before which nothing fails; other gaps may have no such event.
+        """
+        gap = self.gap(barrier, failures)
+        last = _latest_end(self._workload, gap, failures)
+        is_exhaustive = all(found.exhaustive for found in self._unsafe.values())
+        if last == gap.last or gap.first.place is not None or not is_exhaustive:
+            return gap
+        others = [each for each in self._barriers if each != barrier]
+        changed = with_barriers(insert_later(self._workload, barrier, gap, last), others)
+        for name, found in self._unsafe.items():
+            again = self._checker.explore(changed, found.model)
+            if again.stopped or self._more(name, again):
+                return gap
+        return gap._replace(last=last)
+
     def shown(self, failures: ByModel) -> tuple[str, Failure]:
         """Return the failure that is shown, with the name of its model."""
         name, those = next(each for each in failures.items() if each[1])
         return name, self._harms.shown_first(those)[0]
+
+
+def _latest_end(workload: RecordedWorkload, gap: Gap, failures: ByModel) -> Event:
+    """Return the last event before which a barrier precedes all crashes that it is to prevent.
+
+    They are those behind the end of the gap. A barrier behind an acknowledgement is too late.
+    """
+    moments = {moment_of(each) for those in failures.values() for each in those}
+    last = gap.last
+    behind = [moment for moment in moments if last.is_before(*moment)]
+    for event in dropwhile(lambda event: event != gap.last, events_of(workload)):
+        is_early = behind and all(event.is_before(*moment) for moment in behind)
+        if last.operation is None or not is_early:
+            break
+        last = event
+    return last
 
 
 def in_states(failures: Iterable[Failure], wanted: Iterable[Failure]) -> list[Failure]:

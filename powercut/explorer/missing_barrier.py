@@ -110,6 +110,19 @@ def insert(workload: RecordedWorkload, barrier: MissingBarrier) -> Insertion:
     )
 
 
+def insert_later(
+    workload: RecordedWorkload, barrier: MissingBarrier, gap: Gap, last: Event
+) -> RecordedWorkload:
+    """Return the workload with the barrier wherever it is due, but in ``gap`` before ``last``."""
+    assert gap.first.operation is not None, gap
+    inode = barrier.synced.inode_of(gap.first.operation)
+    earlier, later = (
+        (_position(workload, event), _entries_before(event), inode) for event in (gap.last, last)
+    )
+    syncs = insert(workload, barrier).syncs
+    return _with(workload, tuple(later if each == earlier else each for each in syncs)).workload
+
+
 def is_inserted(operation: Operation) -> bool:
     """Return whether an operation is a barrier that ``insert`` has put into a journal."""
     return isinstance(operation, Sync) and operation.path == _INSERTED

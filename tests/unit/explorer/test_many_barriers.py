@@ -150,6 +150,8 @@ def test_a_barrier_for_another_file_is_named_after_the_one_that_is_lost(
         MissingBarrier(Synced.FILE, write_b.site, ack.site),
     )
     monkeypatch.setattr(failures_by_barrier, "repair", lambda *_: module.Repair(barriers, ()))
+    # The gaps are shown as the barriers are inserted.
+    monkeypatch.setattr(FailuresByBarrier, "widest_gap", FailuresByBarrier.gap)
     if not is_replaced:
         monkeypatch.setattr(FailuresByBarrier, "_at_its_loss", lambda _self, barrier, _: barrier)
     found = diagnosed("ab", POSIX)
