@@ -35,12 +35,23 @@ def unsynced_along(
     journal: Journal, model: PersistenceModel, numbers: Collection[int]
 ) -> Iterator[tuple[int, list[MicroOperation]]]:
     """Yield the unsynced pieces after each of these operations of a journal, in order."""
-    unsynced = Unsynced(model, journal.image.platter, journal.image.unsynced)
-    for number in range(max(numbers, default=-1) + 1):
-        if number:
+    start = Unsynced(model, journal.image.platter, journal.image.unsynced)
+    for number, unsynced in advanced(start, 0, journal, numbers):
+        yield number, list(unsynced.micros)
+
+
+def advanced(
+    unsynced: Unsynced, done: int, journal: Journal, numbers: Collection[int]
+) -> Iterator[tuple[int, Unsynced]]:
+    """Yield ``unsynced``, which has read ``done`` operations of a journal, after each of these.
+
+    It is advanced from one to the next. Those before ``done`` are left out.
+    """
+    for number in range(done, max(numbers, default=-1) + 1):
+        if number > done:
             unsynced.advance(journal[number - 1], number)
         if number in numbers:
-            yield number, list(unsynced.micros)
+            yield number, unsynced
 
 
 def read_journal(

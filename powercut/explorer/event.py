@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from stat import S_IFDIR, S_IFLNK, S_IFMT
 from typing import Final, NamedTuple
 
@@ -64,7 +65,7 @@ class Event(NamedTuple):
     @property
     def site(self) -> Site:
         """The events of this kind at this line on this path."""
-        path = "" if self.operation is None else _VALUE.sub("*", self.path)
+        path = "" if self.operation is None else _without_numbers(self.path)
         return Site(self.kind, self.place, path)
 
     @property
@@ -74,7 +75,7 @@ class Event(NamedTuple):
 
     def is_at(self, site: Site) -> bool:
         """Return whether the event belongs to a site."""
-        return site in {self.site, self.wide_site}
+        return site.kind == self.kind and site in {self.site, self.wide_site}
 
     def is_before(self, operations: int, entries: int) -> bool:
         """Return whether the event precedes a crash with this many operations and entries."""
@@ -86,6 +87,11 @@ class Event(NamedTuple):
         if self.operation is None:
             return f"{self.kind} {self.number} {self.path}".rstrip()
         return f"{self.kind} of {self.path or 'everything'} (operation {self.number})"
+
+
+@lru_cache(maxsize=4096)
+def _without_numbers(path: str) -> str:
+    return _VALUE.sub("*", path)
 
 
 def between(first: Event, last: Event) -> str:

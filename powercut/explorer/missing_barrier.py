@@ -17,6 +17,7 @@ from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History
 from powercut.crash_text import Names, names_along, names_at
 from powercut.explorer.crash_state import (
+    advanced,
     comparable,
     done_at,
     is_possible,
@@ -31,8 +32,11 @@ from sim.disk.crash.journal import Journal
 from sim.disk.crash.micro_operation import MicroOperation
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.survivor_set import SurvivorSet
+from sim.disk.crash.unsynced import Unsynced
 
 _INSERTED: Final = "<missing barrier>"
+_MOST_PLACES: Final = 32
+"""The places of a journal from which it is read again with a barrier inserted after them."""
 
 
 class Synced(Enum):
@@ -364,29 +368,44 @@ class LostPieces:
     ) -> None:
         self._workload, self._model = workload, model
         self._lost: dict[int, list[tuple[Failure, list[MicroOperation]]]] = {}
+        # The unsynced pieces at some places, which an insertion after them does not change.
+        self._unchanged: list[tuple[int, Unsynced]] = []
         by_number: dict[int, list[Failure]] = {}
         for failure in failures:
             by_number.setdefault(done_at(failure.crashes[0]), []).append(failure)
-        for number, micros in unsynced_along(workload.journal, model, by_number):
-            self._lost[number] = [
-                (each, lost_pieces(micros, each.crashes[0])) for each in by_number[number]
-            ]
+        last = max(by_number, default=0)
+        kept = range(0, last + 1, last // _MOST_PLACES + 1)
+        journal = workload.journal
+        begin = Unsynced(model, journal.image.platter, journal.image.unsynced)
+        for number, unsynced in advanced(begin, 0, journal, {*by_number, *kept}):
+            if number in kept:
+                self._unchanged.append((number, unsynced.copy()))
+            if number in by_number:
+                micros = unsynced.micros
+                self._lost[number] = [
+                    (each, lost_pieces(micros, each.crashes[0])) for each in by_number[number]
+                ]
 
     def prevented(self, insertion: Insertion) -> list[Failure]:
         """Return the failures that lose a piece that is durable after the insertion."""
+        if not insertion.syncs:
+            return []
         changed, numbers = insertion.workload, insertion.numbers
         moved = {
             number: [done_in(changed, numbers, self._workload, each) for each, _ in failures]
             for number, failures in self._lost.items()
         }
-        wanted = {each for those in moved.values() for each in those}
-        unsynced = {
-            number: frozenset(map(comparable, micros))
-            for number, micros in unsynced_along(changed.journal, self._model, wanted)
+        first = min(position for position, _, _ in insertion.syncs)
+        start, unsynced = next(each for each in reversed(self._unchanged) if each[0] <= first)
+        wanted = {each for those in moved.values() for each in those if each > first}
+        left = {
+            number: frozenset(map(comparable, then.micros))
+            for number, then in advanced(unsynced.copy(), start, changed.journal, wanted)
         }
         return [
             failure
             for number, failures in self._lost.items()
             for (failure, lost), then in zip(failures, moved[number], strict=True)
-            if not unsynced[then].issuperset(comparable(piece, numbers) for piece in lost)
+            if then > first
+            and not left[then].issuperset(comparable(piece, numbers) for piece in lost)
         ]

@@ -178,21 +178,31 @@ class _Search:
         self._model = exploration.model
         self._explore = explore
         self._is_over = partial(exploration.checker.is_over, exploration)
+        self._changed: dict[tuple[MissingBarrier, ...], RecordedWorkload] = {}
         self._left: dict[frozenset[MissingBarrier], tuple[Failure, ...]] = {
             frozenset(): preventable(exploration)
         }
 
-    def left(self, barriers: Sequence[MissingBarrier]) -> tuple[Failure, ...]:
+    def _with(self, barriers: tuple[MissingBarrier, ...]) -> RecordedWorkload:
+        """Return the workload with these barriers."""
+        if not barriers:
+            return self._workload
+        if barriers not in self._changed:
+            *others, last = barriers
+            self._changed[barriers] = insert(self._with(tuple(others)), last).workload
+        return self._changed[barriers]
+
+    def left(self, barriers: tuple[MissingBarrier, ...]) -> tuple[Failure, ...]:
         """Return the failures that remain with these barriers."""
         key = frozenset(barriers)
         if key not in self._left:
-            workload = with_barriers(self._workload, barriers)
+            workload = self._with(barriers)
             self._left[key] = preventable(explored(self._explore(workload, self._model)))
         return self._left[key]
 
-    def moments(self, barriers: Sequence[MissingBarrier]) -> set[tuple[int, int]]:
+    def moments(self, barriers: tuple[MissingBarrier, ...]) -> set[tuple[int, int]]:
         """Return the moments at which a power cut fails: operations and entries before it."""
-        journal = with_barriers(self._workload, barriers).journal
+        journal = self._with(barriers).journal
         before = [0, *accumulate(not is_inserted(operation) for operation in journal)]
         return {
             (before[done_at(failure.crashes[0])], failure.entries)
@@ -203,11 +213,10 @@ class _Search:
         self, barriers: tuple[MissingBarrier, ...], left: tuple[Failure, ...]
     ) -> tuple[tuple[MissingBarrier, ...], tuple[Failure, ...]] | None:
         """Return ``barriers`` with one or two more that prevent failures of ``left``, or None."""
-        workload = with_barriers(self._workload, barriers)
-        everything = LostPieces(workload, self._model, left[:_COMPARED_FAILURES])
+        workload = self._with(barriers)
         pool: list[MissingBarrier] = []
         for failure in _various(left):
-            ranked = self._ranked(workload, failure, everything)[:_EXPLORED]
+            ranked = self._ranked(workload, failure, left)[:_EXPLORED]
             found = self._best(barriers, [(barrier,) for barrier in ranked])
             if found is not None:
                 return found
@@ -251,21 +260,25 @@ class _Search:
         return len(left), -first
 
     def _ranked(
-        self, workload: RecordedWorkload, failure: Failure, everything: LostPieces
+        self, workload: RecordedWorkload, failure: Failure, left: Sequence[Failure]
     ) -> list[MissingBarrier]:
         """Return the barriers that make a failure impossible.
 
-        Those that make most of the others impossible come first. Of barriers that are equal
-        in this journal, the first one is kept.
+        Those that make most of the others, which are ``left``, impossible come first. Of barriers
+        that are equal in this journal, the first one is kept.
         """
-        this = LostPieces(workload, self._model, [failure])
+        others = [each for each in left[:_COMPARED_FAILURES] if each is not failure]
+        lost = LostPieces(workload, self._model, [failure, *others])
         found: dict[tuple[tuple[int, int, int], ...], tuple[int, MissingBarrier]] = {}
         for barrier in islice(candidates(workload, self._model, failure), _MOST_CANDIDATES):
             if self._is_over():
                 raise OutOfTime
             insertion = insert(workload, barrier)
-            if insertion.syncs not in found and this.prevented(insertion):
-                found[insertion.syncs] = (len(everything.prevented(insertion)), barrier)
+            if insertion.syncs in found:
+                continue
+            prevented = lost.prevented(insertion)
+            if any(each is failure for each in prevented):
+                found[insertion.syncs] = (len(prevented), barrier)
         ranked = sorted(found.values(), key=lambda each: -each[0])
         return [barrier for _, barrier in ranked]
 
