@@ -12,8 +12,10 @@ from functools import partial
 from itertools import accumulate, combinations, islice
 from typing import Final, TypeAlias
 
+from oracles.history import History
 from powercut.explorer.crash_state import (
     alone_along,
+    comparable,
     done_at,
     killed_along,
     lost_pieces,
@@ -28,7 +30,8 @@ from powercut.explorer.missing_barrier import (
 )
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Exploration, Failure
-from sim.disk.crash.micro_operation import MicroOperation
+from sim.disk.cache.operation import Resize, Write
+from sim.disk.crash.micro_operation import MicroOperation, NameChange
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.survivor_set import closed
@@ -100,12 +103,18 @@ def preventable(exploration: Exploration) -> tuple[Failure, ...]:
 
     None does where a kill does harm: a barrier only brings the disk nearer to the one that a
     kill leaves. None does where harm is done by the loss of pieces of the last operation alone,
-    because no barrier fits between it and the crash.
+    because no barrier fits between it and the crash. Failures that lose a part of a file are left
+    out where a kill does harm by leaving the file in part (``_in_part``).
     """
     killed = {failure.state for failure in exploration.failures if not failure.needs_power_cut}
     others = [failure for failure in exploration.failures if failure.state not in killed]
     hopeless = _killed_moments(exploration, killed, others) | _interrupted(exploration, others)
-    return tuple(failure for failure in others if moment_of(failure) not in hopeless)
+    in_part = _in_part(exploration, killed, others)
+    return tuple(
+        failure
+        for failure in others
+        if moment_of(failure) not in hopeless and failure.state not in in_part
+    )
 
 
 Moment: TypeAlias = tuple[int, int]
@@ -129,6 +138,54 @@ def _killed_moments(
     return {(done, entries) for done, entries in moments if (entries, keys[done]) in killed}
 
 
+def _in_part(
+    exploration: Exploration, killed: Collection[object], failures: Iterable[Failure]
+) -> set[object]:
+    """Return the states of failures that a kill of the same write to a file explains.
+
+    The last operation changes the content of the file, and a kill before it leaves one of the
+    states ``killed``. A power cut that loses this operation leaves the same disk, so the moment is
+    not safe with any barrier. A failure that loses content of the same file there, and nothing
+    else, shows only another part of it, and so does one that loses more. Those that lose only names
+    or other files are failures of their own.
+    """
+    journal, history = exploration.workload.journal, exploration.workload.history
+    at: dict[int, list[Failure]] = {}
+    for failure in failures if killed else ():
+        done, entries = moment_of(failure)
+        if (
+            len(failure.crashes) == 1
+            and _is_last(done, entries, history)
+            and isinstance(journal[done - 1], Write | Resize)
+        ):
+            at.setdefault(done, []).append(failure)
+    keys = killed_along(journal, exploration.model, {done - 1 for done in at})
+    found: set[object] = set()
+    for done, micros in unsynced_along(journal, exploration.model, at):
+        file = journal[done - 1].inode
+        those = [each for each in at[done] if (each.entries, keys[done - 1]) in killed]
+        lost = [{*lost_pieces(micros, each.crashes[0])} for each in those]
+        parts = [each for each in lost if _is_of_content(each, file)]
+        found.update(
+            failure.state
+            for failure, pieces in zip(those, lost, strict=True)
+            if any(part <= pieces for part in parts)
+        )
+    return found
+
+
+def _is_of_content(pieces: Collection[MicroOperation], file: int) -> bool:
+    """Return whether there are pieces, all of the content of one file."""
+    return bool(pieces) and all(
+        each.number == file and not isinstance(each, NameChange) for each in pieces
+    )
+
+
+def _is_last(done: int, entries: int, history: History) -> bool:
+    """Return whether no barrier fits between operation ``done`` and a crash after it."""
+    return done > 0 and entries <= history.entries_by(done, returned=False)
+
+
 def _interrupted(exploration: Exploration, failures: Iterable[Failure]) -> set[Moment]:
     """Return the moments at which the loss of pieces of the last operation alone does harm.
 
@@ -138,14 +195,15 @@ def _interrupted(exploration: Exploration, failures: Iterable[Failure]) -> set[M
     at: dict[int, list[Failure]] = {}
     for failure in failures:
         done, entries = moment_of(failure)
-        if done and entries <= history.entries_by(done, returned=False):
+        if _is_last(done, entries, history):
             at.setdefault(done, []).append(failure)
     found: set[Moment] = set()
     alone = dict(alone_along(journal, exploration.model, at))
     for done, micros in unsynced_along(journal, exploration.model, at):
         ordering = alone[done].ordering
         # Where earlier names are not durable, a rename may have other pieces.
-        if ordering.micros != [piece for piece in micros if piece.operation == done]:
+        last = [comparable(piece) for piece in micros if piece.operation == done]
+        if [*map(comparable, ordering.micros)] != last:
             continue
         for failure in at[done]:
             if _may_lose(ordering, lost_pieces(micros, failure.crashes[0])):
@@ -155,8 +213,9 @@ def _interrupted(exploration: Exploration, failures: Iterable[Failure]) -> set[M
 
 def _may_lose(ordering: Ordering, lost: Sequence[MicroOperation]) -> bool:
     """Return whether a power cut may lose these pieces, and no other ones."""
-    survived = sum(1 << index for index, each in enumerate(ordering.micros) if each not in lost)
-    return set(lost) <= set(ordering.micros) and closed(ordering, survived) == survived
+    pieces, those = [*map(comparable, ordering.micros)], {*map(comparable, lost)}
+    survived = sum(1 << index for index, each in enumerate(pieces) if each not in those)
+    return those <= set(pieces) and closed(ordering, survived) == survived
 
 
 class OutOfTime(Exception):

@@ -8,9 +8,11 @@ from collections.abc import Callable
 import pytest
 
 from oracles.history import History, Known
+from powercut.explorer import repair
 from powercut.explorer.cause import NoGap
 from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.explore import judged
+from powercut.explorer.judge import Check
 from powercut.explorer.limits import Limits
 from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.recorded_workload import record
@@ -18,7 +20,7 @@ from powercut.explorer.repair import preventable
 from powercut.report.findings import repair_lines
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
-from sim.disk.crash.persistence import BTRFS, POSIX, SCC, PersistenceModel
+from sim.disk.crash.persistence import BTRFS, MODELS, POSIX, SCC, PersistenceModel
 from sim.disk.disk import Disk
 
 REMEDY = "the changes of /f are not atomic: write a new file, fsync it, and rename it to /f"
@@ -196,19 +198,106 @@ def test_changes_of_two_files_are_not_repaired_by_a_rename() -> None:
     assert line.endswith(" still fail with it, and no fsync prevents that")
 
 
-def test_failures_that_lose_a_file_that_a_kill_breaks_have_the_same_cause() -> None:
-    def workload(process: Process, ack: History) -> None:
-        f, g = [begin(process, ack, name, b"old") for name in ("/f", "/g")]
-        process.pwrite(g, b"new", 0)
-        process.ftruncate(f, 1)
-        process.ftruncate(f, 2)
-        ack({"/f": b"o\0", "/g": b"new"})
-
-    found = diagnose(judged(record(workload, BTRFS, Image.empty()), None, [BTRFS]))
+def test_failures_that_lose_a_file_that_a_kill_breaks_have_the_same_cause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(repair, "MOST_BARRIERS", 0)
+    found = diagnose(judged(record(overwrites, BTRFS, Image.empty()), None, [BTRFS]))
     left = {each.state for each in preventable(found.repaired["btrfs"])}
+    (cause,) = found.causes
     assert left
-    assert left <= {each.state for each in found.causes[0].failures["btrfs"]}
-    gaps = [cause.gap for cause in found.causes]
-    assert gaps[0] is NoGap.NOT_ATOMIC
-    assert {gap.path for gap in gaps[1:] if isinstance(gap, Gap)} == {"/f", "/g"}
-    assert len(gaps) == 3
+    assert left < {each.state for each in cause.failures["btrfs"]}
+    assert cause.gap is NoGap.NOT_ATOMIC
+
+
+def gaps_of(workload: Callable[[Process, History], None], check: Check | None = None) -> list[str]:
+    """Return the places where a barrier is missing, under any model."""
+    recorded = record(workload, POSIX, Image.empty())
+    found = diagnose(judged(recorded, check, MODELS.values()))
+    gaps = [each.gap for each in found.causes if isinstance(each.gap, Gap)]
+    return [f"{gap.path}: {gap.first.kind} to {gap.last.kind}" for gap in gaps]
+
+
+def contents_of(process: Process) -> dict[str, bytes]:
+    contents = {}
+    for name in process.listdir("/"):
+        with process.open_file(f"/{name}", "rb") as file:
+            contents[name] = file.read()
+    return contents
+
+
+def write_in_parts(process: Process, name: str, size: int) -> None:
+    descriptor = process.open(name, os.O_CREAT | os.O_WRONLY)
+    for _ in range(3):
+        process.write(descriptor, b"x" * size)
+    process.close(descriptor)
+
+
+@pytest.mark.parametrize("size", [3000, 4096])
+def test_no_fsync_is_named_between_the_writes_of_a_file_that_a_kill_leaves_in_part(
+    size: int,
+) -> None:
+    def workload(process: Process, ack: History) -> None:
+        process.write(process.open("/temporary", os.O_CREAT | os.O_WRONLY), b"x")
+        write_in_parts(process, "/f", size)
+        process.sync()
+        ack({"/f": b"x" * 3 * size})
+
+    assert gaps_of(workload) == []
+
+
+def test_an_fsync_behind_the_writes_of_a_file_that_a_kill_leaves_in_part_is_named() -> None:
+    def workload(process: Process, ack: History) -> None:
+        begin(process, ack, "/f", b"old")
+        write_in_parts(process, "/g", 1000)
+        process.unlink("/f")
+        process.sync()
+        ack("moved")
+
+    def has_one_whole(process: Process, known: Known) -> None:
+        contents = contents_of(process)
+        assert contents.get("g", b"x" * 3000) == b"x" * 3000
+        assert contents or not known.acknowledged
+
+    assert gaps_of(workload, has_one_whole) == ["/g: write to unlink"]
+
+
+def test_an_fsync_of_another_file_than_the_one_that_a_kill_leaves_in_part_is_named() -> None:
+    def workload(process: Process, ack: History) -> None:
+        for name in ("/f", "/g"):
+            write_in_parts(process, name, 1000)
+        process.sync()
+        ack("saved")
+
+    def are_whole(process: Process, _: Known) -> None:
+        assert {*contents_of(process).values()} <= {b"x" * 3000}
+
+    assert gaps_of(workload, are_whole) == ["/f: write to write"]
+
+
+def test_an_fsync_before_the_rename_of_a_file_that_a_kill_leaves_without_its_name_is_named() -> (
+    None
+):
+    def workload(process: Process, ack: History) -> None:
+        begin(process, ack, "/f", b"old")
+        write_in_parts(process, "/new", 1000)
+        process.unlink("/f")
+        process.rename("/new", "/f")
+        process.sync()
+        ack({"/f": b"x" * 3000})
+
+    assert gaps_of(workload) == ["/new: write to rename"]
+
+
+def test_no_fsync_is_named_between_appends_to_one_block_that_may_be_torn() -> None:
+    def workload(process: Process, ack: History) -> None:
+        descriptor = process.open("/f", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+        for _ in range(2):
+            process.write(descriptor, b"x" * 1000)
+        process.sync()
+        ack("saved")
+
+    def has_whole_records(process: Process, _: Known) -> None:
+        assert contents_of(process).get("f", b"") in {b"x" * size for size in (0, 1000, 2000)}
+
+    assert gaps_of(workload, has_whole_records) == []
