@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 from oracles.violation import LostAck, Violation
-from powercut.explorer.crash_state import disks_along
+from powercut.explorer.crash_state import disks_along, image_at, killed_along
 from powercut.explorer.verdicts import Exploration, Failure
 from sim.disk.cache.operation import Sync
 from sim.disk.crash.image import Image
@@ -38,6 +38,10 @@ class Harms:
     finds, with the same acknowledged values, on disks that were right earlier: at the start, at
     each acknowledgement, and where the check passes behind each barrier, and behind each
     operation since the last one.
+
+    A kill loses nothing that was written. If it leaves a file empty that had content at the last
+    acknowledgement, and the check did not find the same there, the program has destroyed the old
+    value. That is corruption, also if the check finds the same on an older disk without the file.
     """
 
     def __init__(self, exploration: Exploration) -> None:
@@ -45,6 +49,7 @@ class Harms:
         self._workload, self._model = exploration.workload, exploration.model
         self._checker = exploration.checker
         self._of_older: dict[int, tuple[set[_Text], Iterator[_Text | None]]] = {}
+        self._emptied: dict[tuple[int, object], bool] = {}
 
     def of(self, failure: Failure) -> Harm | None:
         """Return the harm of a failure; None if the time is over and it needs more checks."""
@@ -63,7 +68,7 @@ class Harms:
                 return Harm.CORRUPTION
             if older is not None:
                 found.add(older)
-        return Harm.LOST_ACKNOWLEDGEMENT
+        return Harm.CORRUPTION if self._is_emptied(failure) else Harm.LOST_ACKNOWLEDGEMENT
 
     def shown_first(self, failures: Sequence[Failure]) -> list[Failure]:
         """Return the failures; the one that is shown comes first.
@@ -95,6 +100,30 @@ class Harms:
             if failure.entries in moments:
                 yield failure
 
+    def _is_emptied(self, failure: Failure) -> bool:
+        """Return whether a kill does harm because the program has emptied a file.
+
+        The file had content at the last acknowledgement.
+        """
+        point, *others = failure.crashes
+        if others or failure.needs_power_cut or not failure.entries:
+            return False
+        if failure.state not in self._emptied:
+            killed = image_at(self._workload.journal, self._model, point)
+            self._emptied[failure.state] = self._has_emptied(killed, failure)
+        return self._emptied[failure.state]
+
+    def _has_emptied(self, killed: Image, failure: Failure) -> bool:
+        journal, entries = self._workload.journal, failure.entries
+        number = self._workload.history.entries[entries - 1].after
+        state = entries, killed_along(journal, self._model, {number})[number]
+        failing = (each for each in self._exploration.failures if each.state == state)
+        if any(_text(each.violation) == _text(failure.violation) for each in failing):
+            return False
+        ((_, acknowledged),) = disks_along(journal, self._model, {number})
+        before = _sizes(acknowledged)
+        return any(before.get(path) and not size for path, size in _sizes(killed).items())
+
     def _older(self, entries: int) -> Iterator[_Text | None]:
         """Yield the violations of the disks that were right before the latest of these entries.
 
@@ -119,6 +148,11 @@ class Harms:
     def _violation(self, image: Image, entries: int) -> Violation | None:
         known = self._workload.history.known(entries)
         return self._checker.violation(Disk(image, self._model), known)
+
+
+def _sizes(image: Image) -> dict[str, int]:
+    """Return the size of each regular file in bytes, by its path."""
+    return {path: inode.size for path, inode in image.tree() if inode.is_file}
 
 
 def _text(violation: Violation) -> _Text:

@@ -81,6 +81,15 @@ def test_a_disk_that_was_right_between_two_writes_is_a_lost_acknowledgement() ->
     assert list(cause.harms) == [Harm.LOST_ACKNOWLEDGEMENT]
 
 
+def has_the_number(process: Process, known: Known) -> None:
+    """Check the number in the file /n, which is 0 if the file is empty or does not exist."""
+    number = 0
+    if "n" in process.listdir("/"):
+        with process.open_file("/n", "rb") as file:
+            number = int(file.read() or b"0")
+    assert number >= len(known.acknowledged), number
+
+
 def test_a_disk_that_was_right_until_an_early_acknowledgement_is_a_lost_acknowledgement() -> None:
     """Each number is acknowledged before it is written in the place of the one before."""
 
@@ -91,16 +100,44 @@ def test_a_disk_that_was_right_until_an_early_acknowledgement_is_a_lost_acknowle
             ack(number.decode())
             process.pwrite(descriptor, number, 0)
 
-    def check(process: Process, known: Known) -> None:
-        number = 0
-        if "n" in process.listdir("/"):
-            with process.open_file("/n", "rb") as file:
-                number = int(file.read() or b"0")
-        assert number >= len(known.acknowledged), number
-
-    kill, *_ = diagnosed(workload, check, ("scc",)).causes
+    kill, *_ = diagnosed(workload, has_the_number, ("scc",)).causes
     assert kill.harm_of_kills is Harm.LOST_ACKNOWLEDGEMENT
     assert {each.entries for each in kill.failures["scc"]} == {1, 2}
+
+
+@pytest.mark.parametrize("is_early", [False, True])
+def test_a_file_that_a_kill_leaves_empty_is_corrupt_also_where_it_is_as_good_as_missing(
+    *, is_early: bool
+) -> None:
+    def workload(process: Process, ack: History) -> None:
+        descriptor = process.open("/n", os.O_CREAT | os.O_WRONLY)
+        process.write(descriptor, b"1")
+        process.sync()
+        ack("1")
+        if is_early:
+            ack("2")
+        process.ftruncate(descriptor, 0)
+        process.pwrite(descriptor, b"2", 0)
+        process.sync()
+        if not is_early:
+            ack("2")
+
+    kill, *_ = diagnosed(workload, has_the_number, ("scc",)).causes
+    assert kill.harm_of_kills is Harm.CORRUPTION
+
+
+def test_an_early_acknowledgement_is_lost_though_another_file_is_emptied() -> None:
+    def workload(process: Process, ack: History) -> None:
+        descriptor = process.open("/n", os.O_CREAT | os.O_WRONLY)
+        journal = process.open("/journal", os.O_CREAT | os.O_WRONLY)
+        process.write(journal, b"x")
+        process.sync()
+        ack("1")
+        process.ftruncate(journal, 0)
+        process.pwrite(descriptor, b"1", 0)
+
+    kill, *_ = diagnosed(workload, has_the_number, ("scc",)).causes
+    assert kill.harm_of_kills is Harm.LOST_ACKNOWLEDGEMENT
 
 
 def test_a_file_that_loses_its_old_content_as_well_is_corrupt() -> None:
