@@ -21,8 +21,8 @@ from powercut.explorer.crash_state import (
     lost_pieces,
     unsynced_along,
 )
+from powercut.explorer.lost_pieces import LostPieces
 from powercut.explorer.missing_barrier import (
-    LostPieces,
     MissingBarrier,
     candidates,
     insert,
@@ -67,9 +67,8 @@ def repair(exploration: Exploration, explore: Explore) -> Repair:
     The simplest failure that a barrier can make impossible decides where barriers are tried.
     The one that leaves the fewest failures is kept; where none leaves fewer, pairs are tried.
     This is repeated until no failure is left that a barrier can prevent, or there are
-    ``MOST_BARRIERS``. In the end every
-    barrier is removed that the others make unnecessary, or that makes no moment safe: a change
-    that is not atomic stays so, whatever its barriers.
+    ``MOST_BARRIERS``. In the end every barrier is removed that the others make unnecessary, or
+    that makes no moment safe: a change that is not atomic stays so, whatever its barriers.
     """
     search = _Search(exploration, explore)
     barriers: tuple[MissingBarrier, ...] = ()

@@ -13,9 +13,9 @@ from oracles.violation import LostAck
 from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.event import events_of
 from powercut.explorer.explore import judged
+from powercut.explorer.lost_pieces import LostPieces
 from powercut.explorer.missing_barrier import (
     Gap,
-    LostPieces,
     MissingBarrier,
     Synced,
     candidates,
