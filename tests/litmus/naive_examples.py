@@ -246,6 +246,10 @@ EXAMPLES: Final[tuple[Program, ...]] = (
     [("create", "g"), ("rename_over_open", "f", "g", "B1"), ("fsync", "g")],
     [("link", "f", "g"), ("rename_over_open", "d/f", "f", "B1")],
     [("link", "f", "g"), ("unlink", "g"), ("rename_over_open", "d/f", "f", "B1")],
+    # A barrier that covers nothing, because its file was replaced, changes no earlier rename.
+    [("create", "h"), ("fsync", "h"), ("rename", "f", "h"), ("rename_over_open", "d/f", "h", "B1")],
+    [("create", "h"), ("fsync", "h"), ("append", "f", "B1"), ("rename", "f", "h"),
+     ("rename_over_open", "d/f", "h", "B1")],
     # A durable name that a link has given back is not removed by further renames.
     [("rename", "f", "d/f"), ("link", "d/f", "f"), ("rename", "d/f", "d/g")],
     [("rename", "f", "d/f"), ("link", "d/f", "f"), ("rename", "d/f", "d/g"), ("fsync", "f")],

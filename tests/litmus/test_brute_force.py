@@ -68,6 +68,23 @@ def test_all_states_are_those_of_a_naive_enumeration(
 @pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
 @given(program=PROGRAMS)
 @_with_examples
+def test_the_unsynced_pieces_do_not_depend_on_earlier_looks_at_them(
+    model: PersistenceModel, program: Program
+) -> None:
+    disk = Disk(SETUP)
+    run(program, Process(disk))
+    once, always = Unsynced(model, SETUP.platter), Unsynced(model, SETUP.platter)
+    seen = always.micros
+    for number, operation in enumerate(disk.journal, 1):
+        once.advance(operation, number)
+        always.advance(operation, number)
+        seen = always.micros
+    assert once.micros == seen
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
+@given(program=PROGRAMS)
+@_with_examples
 def test_a_power_cut_without_losses_leaves_the_page_cache(
     model: PersistenceModel, program: Program
 ) -> None:

@@ -111,7 +111,7 @@ class Unsynced:
             self._set_log_tree(operation.inode != 0 or isinstance(operation, FailedSync))
         match operation:
             case Sync() if self._log_order.covers_nothing(operation):
-                pass
+                self._cut()
             case Sync():
                 self._sync(operation)
             case FailedSync():
