@@ -236,19 +236,18 @@ class _Search:
         self._model = exploration.model
         self._explore = explore
         self._is_over = partial(exploration.checker.is_over, exploration)
-        self._changed: dict[tuple[MissingBarrier, ...], RecordedWorkload] = {}
+        # The workload with some barriers, to which others are added in turn.
+        self._kept: tuple[tuple[MissingBarrier, ...], RecordedWorkload] = (), self._workload
         self._left: dict[frozenset[MissingBarrier], tuple[Failure, ...]] = {
             frozenset(): preventable(exploration)
         }
 
     def _with(self, barriers: tuple[MissingBarrier, ...]) -> RecordedWorkload:
         """Return the workload with these barriers."""
-        if not barriers:
-            return self._workload
-        if barriers not in self._changed:
-            *others, last = barriers
-            self._changed[barriers] = insert(self._with(tuple(others)), last).workload
-        return self._changed[barriers]
+        others, last = barriers[:-1], barriers[-1:]
+        if self._kept[0] != others:
+            self._kept = others, with_barriers(self._workload, others)
+        return with_barriers(self._kept[1], last)
 
     def left(self, barriers: tuple[MissingBarrier, ...]) -> tuple[Failure, ...]:
         """Return the failures that remain with these barriers."""
