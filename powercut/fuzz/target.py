@@ -65,8 +65,9 @@ class Target(ABC, Generic[H]):
     ``tag`` names the target in reproducers and on the command line.
 
     ``fault_plan`` is set by the engine: the fault plan in force, as it prints, or the empty
-    string. While it is not empty, an ``OSError`` out of the system is no violation. A recovery
-    may then raise any of ``refusals``; it is started again without the faults.
+    string. While it is not empty, an ``OSError`` is a correct answer of the system, which actions
+    must catch: any exception that leaves an action is a failure. Meanwhile a recovery may raise any
+    of ``refusals``; it is started again without the faults.
 
     The run injects the faults of all fault families but those in ``families_left_out``, which
     maps each to the reason; by default, those that damage data silently, and interrupted calls,
