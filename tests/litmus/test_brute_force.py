@@ -68,7 +68,7 @@ def test_all_states_are_those_of_a_naive_enumeration(
 @pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
 @given(program=PROGRAMS)
 @_with_examples
-def test_the_unsynced_pieces_do_not_depend_on_earlier_looks_at_them(
+def test_the_unsynced_pieces_do_not_depend_on_earlier_reads(
     model: PersistenceModel, program: Program
 ) -> None:
     disk = Disk(SETUP)
