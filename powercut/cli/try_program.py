@@ -143,7 +143,11 @@ def command(
             recording, image_check, checks, cores(), crashed, progress.show,
             is_over=lambda: interruption.happened,
         )  # fmt: skip
-        with _mount_point(recording.mount_point), progress.shown("checking images"):
+        with (
+            _kept_if_powercut_fails(console, recording, recorded),
+            _mount_point(recording.mount_point),
+            progress.shown("checking images"),
+        ):
             diagnosis = _judged(judge, models, interruption)
     _report(console, judge, diagnosis, recording)
     if nested and not judge.counts.recoveries and not interruption.happened:
@@ -234,6 +238,22 @@ def _write(
             "notes": list(recording.notes),
         },
     )
+
+
+@contextmanager
+def _kept_if_powercut_fails(
+    console: Console, recording: Recording, recorded: Path | None
+) -> Iterator[None]:
+    """Keep the recording if the judgement ends with an error of powercut, which it repeats."""
+    try:
+        yield
+    except HarnessError:
+        raise
+    except Exception:
+        if (file := _kept(console, recording, recorded)) is not None:
+            command = f"powercut try --recording {file}"
+            console.print(f"the recording is kept: {command} repeats the error", soft_wrap=True)
+        raise
 
 
 def _kept(console: Console, recording: Recording, recorded: Path | None) -> Path | None:

@@ -61,6 +61,31 @@ def test_options_behind_the_program_belong_to_it(tmp_path: Path, command: str) -
     assert "5 operations" in result.stdout
 
 
+def test_a_recording_whose_judgement_fails_is_kept(tmp_path: Path) -> None:
+    program = """
+import powercut.cli.try_program as command
+from powercut.cli.main import main
+
+def fail(explorations):
+    raise ZeroDivisionError("a bug")
+
+command.diagnose = fail
+main()
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", program, "try", "--", "sh", "-c", CARELESS],
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert result.returncode == 70, result.stderr
+    assert "ZeroDivisionError: a bug" in result.stderr
+    (file,) = (tmp_path / ".powercut/failures").glob("sh-*.recording")
+    kept = f"powercut try --recording {file.relative_to(tmp_path)} repeats the error"
+    assert kept in result.stdout
+    again = powercut_in(tmp_path, "try", "--recording", str(file))
+    assert again.returncode == 1, again.stderr
+
+
 def test_a_verdict_stands_where_its_recording_cannot_be_kept(tmp_path: Path) -> None:
     (tmp_path / ".powercut").touch()
     result = powercut_in(tmp_path, "try", *OLD, "--", "sh", "-c", CARELESS)
