@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -129,8 +130,7 @@ def command(
         if recorded is None:
             recording = record(program, setup, check or "", way)
         else:
-            loaded = load_recording(recorded)
-            recording = replace(loaded, check=loaded.check if check is None else check)
+            recording = _loaded(recorded, check)
         recording.must_say_something()
         if nested and not recording.check:
             raise HarnessError("--nested crashes the check; give the command with --check")
@@ -143,12 +143,9 @@ def command(
             recording, image_check, checks, cores(), crashed, progress.show,
             is_over=lambda: interruption.happened,
         )  # fmt: skip
-        with (
-            _kept_if_powercut_fails(console, recording, recorded),
-            _mount_point(recording.mount_point),
-            progress.shown("checking images"),
-        ):
-            diagnosis = _judged(judge, models, interruption)
+        keep = partial(_keep_for_report, console, recording, recorded)
+        with _mount_point(recording.mount_point), progress.shown("checking images"):
+            diagnosis = _judged(judge, models, interruption, keep)
     _report(console, judge, diagnosis, recording)
     if nested and not judge.counts.recoveries and not interruption.happened:
         console.print(f"note: {_NO_RECOVERY if judge.counts.unrecorded else _NOTHING_WRITTEN}")
@@ -160,6 +157,11 @@ def command(
     if file is not None:
         console.print(f"on real file systems: powercut confirm {file}", soft_wrap=True)
     click.get_current_context().exit(_exit_code(diagnosis, interruption))
+
+
+def _loaded(recorded: Path, check: str | None) -> Recording:
+    recording = load_recording(recorded)
+    return recording if check is None else replace(recording, check=check)
 
 
 def _check(recording: Recording, timeout_s: float, way: MountWay) -> ImageCheck:
@@ -183,11 +185,21 @@ def _mount_point(path: str) -> Iterator[None]:
 
 
 def _judged(
-    judge: ProgramJudge, models: Sequence[PersistenceModel], interruption: Interruption
+    judge: ProgramJudge,
+    models: Sequence[PersistenceModel],
+    interruption: Interruption,
+    keep: Callable[[], None],
 ) -> Diagnosis:
+    """Judge the recording; ``keep`` is called if that ends with an error of powercut."""
     judge.must_pass_undamaged()
-    with interruption.awaited():
-        return diagnose(judge.judge(models))
+    try:
+        with interruption.awaited():
+            return diagnose(judge.judge(models))
+    except HarnessError:
+        raise
+    except Exception:
+        keep()
+        raise
 
 
 def _exit_code(diagnosis: Diagnosis, interruption: Interruption) -> ExitCode:
@@ -240,20 +252,10 @@ def _write(
     )
 
 
-@contextmanager
-def _kept_if_powercut_fails(
-    console: Console, recording: Recording, recorded: Path | None
-) -> Iterator[None]:
-    """Keep the recording if the judgement ends with an error of powercut, which it repeats."""
-    try:
-        yield
-    except HarnessError:
-        raise
-    except Exception:
-        if (file := _kept(console, recording, recorded)) is not None:
-            command = f"powercut try --recording {file}"
-            console.print(f"the recording is kept: {command} repeats the error", soft_wrap=True)
-        raise
+def _keep_for_report(console: Console, recording: Recording, recorded: Path | None) -> None:
+    if (file := _kept(console, recording, recorded)) is not None:
+        command = f"powercut try --recording {file}"
+        console.print(f"the recording is kept: {command} repeats the error", soft_wrap=True)
 
 
 def _kept(console: Console, recording: Recording, recorded: Path | None) -> Path | None:
