@@ -31,12 +31,16 @@ def done_at(point: CrashPoint) -> int:
     return point.operation - (point.phase is not Phase.AFTER)
 
 
+def at_start(journal: Journal, model: PersistenceModel) -> Unsynced:
+    """Return the unsynced pieces before the first operation of a journal, to be advanced."""
+    return Unsynced(model, journal.image.platter, journal.image.unsynced)
+
+
 def unsynced_along(
     journal: Journal, model: PersistenceModel, numbers: Collection[int]
 ) -> Iterator[tuple[int, list[MicroOperation]]]:
     """Yield the unsynced pieces after each of these operations of a journal, in order."""
-    start = Unsynced(model, journal.image.platter, journal.image.unsynced)
-    for number, unsynced in advanced(start, 0, journal, numbers):
+    for number, unsynced in advanced(at_start(journal, model), 0, journal, numbers):
         yield number, list(unsynced.micros)
 
 
@@ -58,7 +62,7 @@ def read_journal(
     journal: Journal, model: PersistenceModel, number: int
 ) -> tuple[Unsynced, PageCache]:
     """Return the unsynced pieces and the page cache after operation ``number`` of a journal."""
-    unsynced = Unsynced(model, journal.image.platter, journal.image.unsynced)
+    unsynced = at_start(journal, model)
     cache = PageCache(journal.image.cached)
     for each, operation in enumerate(journal[:number], 1):
         unsynced.advance(operation, each)
@@ -81,7 +85,7 @@ def killed_along(
     journal: Journal, model: PersistenceModel, numbers: Collection[int]
 ) -> dict[int, int]:
     """Return the key of the disk that a kill leaves after each of these operations."""
-    unsynced = Unsynced(model, journal.image.platter, journal.image.unsynced)
+    unsynced = at_start(journal, model)
     cache = PageCache(journal.image.cached)
     keys = {0: cache.key}
     for number, operation in enumerate(journal[: max(numbers, default=0)], 1):
@@ -96,7 +100,7 @@ def alone_along(
     journal: Journal, model: PersistenceModel, numbers: Collection[int]
 ) -> Iterator[tuple[int, Unsynced]]:
     """Yield the pieces of each of these operations, as if all before it were durable."""
-    unsynced = Unsynced(model, journal.image.platter, journal.image.unsynced)
+    unsynced = at_start(journal, model)
     cache = PageCache(journal.image.cached)
     for number, operation in enumerate(journal[: max(numbers, default=0)], 1):
         if number in numbers:

@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 from faults.crash_counter import page_prefixes
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History
-from powercut.explorer.crash_state import read_journal
+from powercut.explorer.crash_state import at_start, read_journal
 from powercut.explorer.even_share import EvenShare
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.limits import Limits
@@ -151,7 +151,7 @@ class Journals:
         fitted = fitting(model, journal, MOST_SECTORS)
         self.exhaustive = self.exhaustive and not fitted.has_whole_calls
         share = EvenShare(MOST_STEPS, len(journal))
-        unsynced = Unsynced(fitted, journal.image.platter, journal.image.unsynced)
+        unsynced = at_start(journal, fitted)
         cache = PageCache(journal.image.cached)
         next_inode = journal.next_inode
         reached, since, skipped = 0, 0, False

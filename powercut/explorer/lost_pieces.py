@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from powercut.explorer.crash_state import advanced, comparable, done_at, lost_pieces
+from powercut.explorer.crash_state import advanced, at_start, comparable, done_at, lost_pieces
 from powercut.explorer.missing_barrier import Insertion, done_in
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Failure
@@ -36,7 +36,7 @@ class LostPieces:
         last = max(by_number, default=0)
         kept = range(0, last + 1, last // _MOST_PLACES + 1)
         journal = workload.journal
-        begin = Unsynced(model, journal.image.platter, journal.image.unsynced)
+        begin = at_start(journal, model)
         for number, unsynced in advanced(begin, 0, journal, {*by_number, *kept}):
             if number in kept:
                 self._unchanged.append((number, unsynced.copy()))

@@ -12,6 +12,7 @@ from itertools import groupby, islice
 from typing import Final, NamedTuple
 
 from faults.crash_point import CrashKind
+from powercut.explorer.crash_state import at_start
 from powercut.explorer.event import Event, events_of
 from powercut.explorer.page_cache import PageCache
 from powercut.explorer.recorded_workload import RecordedWorkload
@@ -50,7 +51,7 @@ def unwritten_stores(found: Exploration) -> dict[Moment, tuple[str, ...]]:
     if not killed or not mapped:
         return moments
     by_state: dict[tuple[int, object], tuple[str, ...]] = {}
-    unsynced = Unsynced(found.model, journal.image.platter, journal.image.unsynced)
+    unsynced = at_start(journal, found.model)
     cache = PageCache(journal.image.cached)
     for number in range(len(journal) + 1):
         before = history.entries_by(number, returned=False)

@@ -16,7 +16,13 @@ from itertools import combinations
 from typing import Final
 
 from faults.crash_point import CrashKind, CrashPoint, Phase
-from powercut.explorer.crash_state import comparable, done_at, unsynced_along
+from powercut.explorer.crash_state import (
+    advanced,
+    at_start,
+    comparable,
+    done_at,
+    unsynced_along,
+)
 from powercut.explorer.missing_barrier import done_in
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Exploration, Failure
@@ -26,7 +32,6 @@ from sim.disk.crash.micro_operation import ForgetName, MicroOperation, NameChang
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.state_space import StateSpace
 from sim.disk.crash.survivor_set import SurvivorSet
-from sim.disk.crash.unsynced import Unsynced
 from sim.errors import HarnessError
 
 _MOST_SEARCHED: Final = 1000
@@ -81,12 +86,8 @@ class FailuresLeft:
             for failure in failures:
                 done = done_in(changed, numbers, self._exploration.workload, failure)
                 waiting.setdefault(done, []).append((number, failure))
-        unsynced = Unsynced(self._model, changed.journal.image.platter)
-        for done in range(max(waiting, default=-1) + 1):
-            if done:
-                unsynced.advance(changed.journal[done - 1], done)
-            if done not in waiting:
-                continue
+        start = at_start(changed.journal, self._model)
+        for done, unsynced in advanced(start, 0, changed.journal, waiting):
             space = StateSpace(unsynced)
             # All failures of this moment have the crash after the same operation of the recording.
             places = _Places(self._micros[waiting[done][0][0]], numbers, space.micros)

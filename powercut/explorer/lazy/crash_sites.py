@@ -8,6 +8,7 @@ from typing import NamedTuple
 from faults.crash_counter import page_prefixes
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History
+from powercut.explorer.crash_state import at_start
 from powercut.explorer.page_cache import PageCache
 from powercut.explorer.partial_write import PartialWrite
 from sim.disk.cache.operation import FailedSync, Operation, Write
@@ -40,7 +41,7 @@ def crash_sites(
     ``tears`` is the largest number of torn pieces of one power cut. ``nested`` is whether the
     recovery is crashed as well.
     """
-    unsynced = Unsynced(model, journal.image.platter, journal.image.unsynced)
+    unsynced = at_start(journal, model)
     cache = PageCache(journal.image.cached)
     reached = 0
     for number in range(len(journal) + 1):
