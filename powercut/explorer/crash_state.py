@@ -8,7 +8,7 @@ from contextlib import suppress
 from faults.crash_counter import CrashCounter, crash_image, page_prefix
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from powercut.explorer.page_cache import PageCache
-from sim.disk.cache.operation import Write
+from sim.disk.cache.operation import FailedSync, Write
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.micro_operation import MicroOperation, WriteBlock
@@ -70,44 +70,55 @@ def read_journal(
     return unsynced, cache
 
 
+def cached_along(
+    journal: Journal, model: PersistenceModel, numbers: Collection[int]
+) -> Iterator[tuple[int, PageCache]]:
+    """Yield the page cache after each of these operations of a journal, in order.
+
+    Only a failed barrier makes it depend on the unsynced pieces, which are read up to there.
+    """
+    unsynced, read = at_start(journal, model), 0
+    cache = PageCache(journal.image.cached)
+    for number in range(max(numbers, default=-1) + 1):
+        if number:
+            operation = journal[number - 1]
+            if isinstance(operation, FailedSync):
+                ((read, unsynced),) = advanced(unsynced, read, journal, {number})
+            cache.advance(operation, unsynced)
+        if number in numbers:
+            yield number, cache
+
+
 def disks_along(
     journal: Journal, model: PersistenceModel, numbers: Collection[int]
 ) -> Iterator[tuple[int, Image]]:
     """Yield the disk after each of these operations of a journal, with all of them durable."""
-    for number in sorted(numbers):
-        yield (
-            number,
-            Image.of_platter(read_journal(journal, model, number)[1].inodes, journal.next_inode),
-        )
+    for number, cache in cached_along(journal, model, numbers):
+        yield number, Image.of_platter(cache.inodes, journal.next_inode)
 
 
 def killed_along(
     journal: Journal, model: PersistenceModel, numbers: Collection[int]
 ) -> dict[int, int]:
     """Return the key of the disk that a kill leaves after each of these operations."""
-    unsynced = at_start(journal, model)
-    cache = PageCache(journal.image.cached)
-    keys = {0: cache.key}
-    for number, operation in enumerate(journal[: max(numbers, default=0)], 1):
-        unsynced.advance(operation, number)
-        cache.advance(operation, unsynced)
-        if number in numbers:
-            keys[number] = cache.key
-    return keys
+    return {number: cache.key for number, cache in cached_along(journal, model, numbers)}
 
 
 def alone_along(
     journal: Journal, model: PersistenceModel, numbers: Collection[int]
-) -> Iterator[tuple[int, Unsynced]]:
-    """Yield the pieces of each of these operations, as if all before it were durable."""
+) -> Iterator[tuple[int, Unsynced, Unsynced]]:
+    """Yield the pieces of each of these operations, as if all before it were durable.
+
+    Each comes with its number, and is followed by the unsynced pieces after the operation.
+    """
     unsynced = at_start(journal, model)
     cache = PageCache(journal.image.cached)
     for number, operation in enumerate(journal[: max(numbers, default=0)], 1):
-        if number in numbers:
-            alone = Unsynced(model, cache.inodes, unsynced.log_tree)
-            alone.advance(operation, number)
-            yield number, alone
+        alone = Unsynced(model, cache.inodes, unsynced.log_tree) if number in numbers else None
         unsynced.advance(operation, number)
+        if alone is not None:
+            alone.advance(operation, number)
+            yield number, alone, unsynced
         cache.advance(operation, unsynced)
 
 

@@ -159,15 +159,19 @@ def _in_part(
         ):
             at.setdefault(done, []).append(failure)
     keys = killed_along(journal, exploration.model, {done - 1 for done in at})
+    explained = {
+        done: those
+        for done, failures in at.items()
+        if (those := [each for each in failures if (each.entries, keys[done - 1]) in killed])
+    }
     found: set[object] = set()
-    for done, micros in unsynced_along(journal, exploration.model, at):
+    for done, micros in unsynced_along(journal, exploration.model, explained):
         file = journal[done - 1].inode
-        those = [each for each in at[done] if (each.entries, keys[done - 1]) in killed]
-        lost = [{*lost_pieces(micros, each.crashes[0])} for each in those]
+        lost = [{*lost_pieces(micros, each.crashes[0])} for each in explained[done]]
         parts = [each for each in lost if _is_of_content(each, file)]
         found.update(
             failure.state
-            for failure, pieces in zip(those, lost, strict=True)
+            for failure, pieces in zip(explained[done], lost, strict=True)
             if any(part <= pieces for part in parts)
         )
     return found
@@ -197,9 +201,8 @@ def _interrupted(exploration: Exploration, failures: Iterable[Failure]) -> set[M
         if _is_last(done, entries, history):
             at.setdefault(done, []).append(failure)
     found: set[Moment] = set()
-    alone = dict(alone_along(journal, exploration.model, at))
-    for done, micros in unsynced_along(journal, exploration.model, at):
-        ordering = alone[done].ordering
+    for done, alone, unsynced in alone_along(journal, exploration.model, at):
+        ordering, micros = alone.ordering, unsynced.micros
         # Where earlier names are not durable, a rename may have other pieces.
         last = [comparable(piece) for piece in micros if piece.operation == done]
         if [*map(comparable, ordering.micros)] != last:

@@ -128,5 +128,5 @@ def test_an_operation_alone_is_ordered_as_in_its_journal() -> None:
     process = _running()
     _fsync(process)
     process.link("/f", "/g")
-    ((_, alone),) = alone_along(process.disk.journal, BTRFS, {2})
+    ((_, alone, _),) = alone_along(process.disk.journal, BTRFS, {2})
     assert alone.log_tree

@@ -20,7 +20,7 @@ def test_pages_that_a_failed_sync_has_dropped_are_those_of_the_platter() -> None
         faulty.process.fsync(descriptor)
     faulty.process.pwrite(descriptor, b"x", 0)
     journal = faulty.disk.journal
-    ((number, alone),) = alone_along(journal, BTRFS, {len(journal)})
+    ((number, alone, _),) = alone_along(journal, BTRFS, {len(journal)})
     inode = faulty.process.fstat(descriptor).st_ino
     assert (number, alone.platter[inode].read(0, 9)) == (len(journal), b"mid")
     keys = killed_along(journal, BTRFS, {len(journal)})
