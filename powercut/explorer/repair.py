@@ -30,7 +30,8 @@ from powercut.explorer.missing_barrier import (
 )
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Exploration, Failure
-from sim.disk.cache.operation import Resize, Write
+from sim.disk.cache.operation import Resize, SetAttributes, Write
+from sim.disk.crash.journal import Journal
 from sim.disk.crash.micro_operation import MicroOperation, NameChange
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import PersistenceModel
@@ -142,27 +143,26 @@ def _in_part(
 ) -> set[object]:
     """Return the states of failures that a kill of the same write to a file explains.
 
-    The last operation changes the content of the file, and a kill before it leaves one of the
-    states ``killed``. A power cut that loses this operation leaves the same disk, so the moment is
-    not safe with any barrier. A failure that loses content of the same file there, and nothing
-    else, shows only another part of it, and so does one that loses more. Those that lose only names
-    or other files are failures of their own.
+    The last operation changes the content of the file, or its attributes after that, and a kill
+    before this change of content leaves one of the states ``killed``. A power cut that loses the
+    change leaves the same disk, so the moment behind it is not safe with any barrier. A failure
+    that loses content or attributes of the same file there, and nothing else, shows only another
+    part of it, and so does one that loses more. Those that lose only names or other files are
+    failures of their own.
     """
     journal, history = exploration.workload.journal, exploration.workload.history
-    at: dict[int, list[Failure]] = {}
+    at: dict[int, list[tuple[int, Failure]]] = {}
     for failure in failures if killed else ():
         done, entries = moment_of(failure)
-        if (
-            len(failure.crashes) == 1
-            and _is_last(done, entries, history)
-            and isinstance(journal[done - 1], Write | Resize)
-        ):
-            at.setdefault(done, []).append(failure)
-    keys = killed_along(journal, exploration.model, {done - 1 for done in at})
+        change = _last_change_of_content(journal, done)
+        if change and len(failure.crashes) == 1 and _is_last(change, entries, history):
+            at.setdefault(done, []).append((change, failure))
+    before = {change - 1 for those in at.values() for change, _ in those}
+    keys = killed_along(journal, exploration.model, before)
     explained = {
         done: those
-        for done, failures in at.items()
-        if (those := [each for each in failures if (each.entries, keys[done - 1]) in killed])
+        for done, pairs in at.items()
+        if (those := [each for change, each in pairs if (each.entries, keys[change - 1]) in killed])
     }
     found: set[object] = set()
     for done, micros in unsynced_along(journal, exploration.model, explained):
@@ -177,8 +177,21 @@ def _in_part(
     return found
 
 
+def _last_change_of_content(journal: Journal, done: int) -> int:
+    """Return the change of content that only changes of attributes of the same file follow, or 0.
+
+    They are among the first ``done`` operations.
+    """
+    change = done
+    while change and isinstance(journal[change - 1], SetAttributes):
+        change -= 1
+    if not change or not isinstance(journal[change - 1], Write | Resize):
+        return 0
+    return change if len({each.inode for each in journal[change - 1 : done]}) == 1 else 0
+
+
 def _is_of_content(pieces: Collection[MicroOperation], file: int) -> bool:
-    """Return whether there are pieces, all of the content of one file."""
+    """Return whether there are pieces, all of the content or attributes of one file."""
     return bool(pieces) and all(
         each.number == file and not isinstance(each, NameChange) for each in pieces
     )

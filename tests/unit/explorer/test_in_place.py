@@ -246,6 +246,21 @@ def test_no_fsync_is_named_between_the_writes_of_a_file_that_a_kill_leaves_in_pa
     assert gaps_of(workload) == []
 
 
+@pytest.mark.parametrize(("changed", "gaps"), [("/f", []), ("/g", ["/f: write to chmod"])])
+def test_no_fsync_is_named_before_the_attributes_of_a_file_that_a_kill_leaves_in_part(
+    changed: str, gaps: list[str]
+) -> None:
+    def workload(process: Process, ack: History) -> None:
+        begin(process, ack, "/g", b"old")
+        write_in_parts(process, "/f", 3000)
+        for mode in (0o600, 0o644):
+            process.chmod(changed, mode)
+        process.sync()
+        ack({"/f": b"x" * 9000, "/g": b"old"})
+
+    assert gaps_of(workload) == gaps
+
+
 def test_an_fsync_behind_the_writes_of_a_file_that_a_kill_leaves_in_part_is_named() -> None:
     def workload(process: Process, ack: History) -> None:
         begin(process, ack, "/f", b"old")
