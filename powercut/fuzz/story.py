@@ -44,7 +44,7 @@ def headline(finding: Finding) -> str:
     if isinstance(failure, Violation):
         statement = failure.statement
     else:
-        title += "  (raised by the system, no violation)"
+        title += "  (raised by the system, not by the oracle)"
     fingerprint = finding.reproducer.fingerprint
     return f"{title}  on {finding.run.log.model}  fingerprint {fingerprint}\n  {statement}"
 
