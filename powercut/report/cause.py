@@ -21,6 +21,7 @@ from powercut.fuzz.reproducer import Finding
 from powercut.fuzz.run_cause import RunCause
 from powercut.fuzz.run_log import Crash, RunLog
 from powercut.report.findings import NOT_SEARCHED, cause_text, harms_text, repair_lines, weakest
+from sim.disk.cache.operation import Resize, Write
 
 _PATH: Final = re.compile(r"/[^\s,:]*")
 _TEMPORARY: Final = re.compile(r"\.tmp\b.*")
@@ -55,13 +56,19 @@ def _missing(diagnosis: Diagnosis, cause: Cause, gap: Gap) -> RunCause:
     others = [each for each in diagnosis.causes if each is not cause and isinstance(each.gap, Gap)]
     return RunCause(
         cause_text(cause),
-        f"{_VALUE.sub('*', gap.path)} {gap.first}",
+        f"{_VALUE.sub('*', _first_path(gap))} {gap.first}",
         f"{harms_text(cause)}{weakest(diagnosis, cause)}",
         tuple(cause.failures),
         tuple(name for name in diagnosis.explorations if name not in cause.failures),
         tuple(map(cause_text, others)),
         next(repair_lines(diagnosis)).removeprefix("repair    "),
     )
+
+
+def _first_path(gap: Gap) -> str:
+    """Return the path to be synced; of a changed file that at the change, before any rename."""
+    changes_content = isinstance(gap.first.operation, Write | Resize)
+    return gap.first.path if changes_content else gap.path
 
 
 def by_cause(findings: Iterable[Finding]) -> Sequence[Sequence[Finding]]:

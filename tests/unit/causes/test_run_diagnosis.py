@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from oracles.violation import LostAck
 from powercut.causes.run_diagnosis import RunDiagnosis, diagnose_run
 from powercut.explorer.harm import Harm
 from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.repair import OutOfTime
-from powercut.fuzz.action import FAULT_ON, Action, Json
+from powercut.fuzz.action import FAULT_ON, Action, ActionKind, Arguments, Json
 from powercut.fuzz.reproducer import Finding, Reproducer
-from powercut.fuzz.target import MakeTarget
+from powercut.fuzz.target import DiskTarget, MakeTarget
 from powercut.fuzz.target_run import TargetRun
-from powercut.report.cause import by_cause, with_cause
+from powercut.report.cause import by_cause, cause_of, with_cause
 from sim.choices import SeededChoices
+from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import MODELS
-from tests.unit.causes.failed_runs import LazyReader, action, crashed, failed
+from tests.unit.causes.failed_runs import LazyReader, action, crashed, failed, failed_runs
 from tests.unit.fuzz.broken import careless, in_place, sound, undurable, unsynced
+from tests.unit.fuzz.saved_file import content_of, sync_directory, write_temporary
 
 ALL = tuple(MODELS)
 BROKEN = "tests/unit/fuzz/broken.py"
@@ -163,3 +168,43 @@ def test_runs_that_miss_one_barrier_are_one_cause() -> None:
     assert plain is not None
     assert plain.plain()["models"] == list(ALL)
     assert replace(findings[0], cause=None) != findings[0]
+
+
+class Taken(DiskTarget):
+    """Replaces a file without an fsync of it, and then removes another one."""
+
+    def __init__(self) -> None:
+        self.is_taken = self.is_there = False
+        self.process: Process
+
+    def actions(self) -> Sequence[ActionKind]:
+        return [ActionKind("take", 1, self.take)]
+
+    def recover(self, host: Process) -> None:
+        self.process = host
+        head = content_of(host, "/head")
+        if head is None:
+            host.close(host.open("/item", os.O_CREAT))
+            sync_directory(host, "/")
+        self.is_there = not int(head or b"0") and "item" in host.listdir("/")
+
+    def check_recovered(self) -> None:
+        if self.is_taken and self.is_there:
+            raise LostAck("the item returns")
+
+    def take(self, _arguments: Arguments) -> str:
+        host = self.process
+        host.replace(write_temporary(host, "/head", b"1", sync=False), "/head")
+        sync_directory(host, "/")
+        host.unlink("/item")
+        self.is_taken = True
+        return "taken"
+
+
+def test_a_missing_barrier_is_one_cause_before_and_after_the_rename_of_its_file() -> None:
+    first: dict[str, Finding] = {}
+    for run in failed_runs(Taken, crashed(action("take"), "power-cut")):
+        finding = with_cause(Finding(run, Reproducer(run.log, "", {}), Path("0")))
+        first.setdefault(cause_of(finding).text.partition(" between")[0], finding)
+    assert sorted(first) == ["no fsync of /head", "no fsync of /head.tmp"]
+    assert len(by_cause(first.values())) == 1
