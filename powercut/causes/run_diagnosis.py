@@ -33,9 +33,10 @@ _PART_FOR_THE_MOMENT: Final = 0.3
 
 
 class RunDiagnosis(NamedTuple):
-    """The causes of a failed run. ``cause`` leads to its disk; if none does, it is the first.
+    """The causes of a failed run. ``cause`` leads to its disk under its model.
 
-    The other causes need other survivors of the same power cut.
+    If none does, it is the first that fails under this model, or the first of all. The other causes
+    need other survivors of the same power cut.
     """
 
     diagnosis: Diagnosis
@@ -66,9 +67,12 @@ def diagnose_run(
     if all(each.safe for each in found.values()):
         return None
     diagnosis = diagnose(found)
-    image, causes = cut.image.digest(), diagnosis.causes
-    cause = next((each for each in causes if each.leads_to(image)), causes[0])
-    return RunDiagnosis(diagnosis, cause)
+    image, model = cut.image.digest(), failed.log.model
+
+    def distance(cause: Cause) -> int:
+        return 0 if cause.leads_to(image, model) else 1 if cause.failures.get(model) else 2
+
+    return RunDiagnosis(diagnosis, min(diagnosis.causes, key=distance))
 
 
 def workload_before(recorder: LifetimeRecorder, power_cut: int) -> RecordedWorkload:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -21,7 +21,7 @@ from powercut.fuzz.story import headline, story
 from powercut.fuzz.target import TargetEntry
 from powercut.fuzz.target_mistake import DEPENDS_ON_MORE
 from powercut.fuzz.target_run import TargetRun
-from powercut.report.cause import by_cause, with_cause
+from powercut.report.cause import by_cause, cause_of, with_cause
 from sim.loop.sandbox import SANDBOX
 
 _Key: TypeAlias = tuple[str, FailureKind]
@@ -152,7 +152,8 @@ class Findings:
     def _print_stories(self, findings: Sequence[Finding]) -> None:
         """Print the story of the smallest failure of each cause, and the others in short."""
         for first, *others in by_cause(findings):
-            self._print(f"{story(first)}\n  swarm   {self._origins[first.path]}")
+            explained = replace(first, cause=cause_of(first))
+            self._print(f"{story(explained)}\n  swarm   {self._origins[first.path]}")
             for other in others:
                 self._print("")
                 self._print(f"{headline(other)}\n  target  {other.run.log.target}, same cause")

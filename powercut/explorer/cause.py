@@ -65,9 +65,9 @@ class Cause:
         """The number of failing states, added up over the models."""
         return sum(map(len, self.failures.values()))
 
-    def leads_to(self, image: object) -> bool:
-        """Return whether one of its failures has this ``image``."""
-        return any(each.image == image for those in self.failures.values() for each in those)
+    def leads_to(self, image: object, model: str) -> bool:
+        """Return whether one of its failures under a model has this ``image``."""
+        return any(each.image == image for each in self.failures.get(model, ()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,7 @@ class _Search:
             {each.name: recovery.checker.explore(recovery.workload, each) for each in models}
         )
         causes = [each for each in diagnosis.causes if concerns(each, recovery)]
-        causes.sort(key=lambda each: not each.leads_to(cause.failure.image))
+        causes.sort(key=lambda each: not each.leads_to(cause.failure.image, cause.model))
         if causes and isinstance(causes[0].gap, Gap):
             gap, causes = NoGap.NOT_FOUND, [each for each in causes if isinstance(each.gap, Gap)]
         elif not causes or isinstance(gap, Gap):

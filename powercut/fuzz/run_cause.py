@@ -13,9 +13,10 @@ class RunCause:
     """Why a run fails: the barrier that is missing, or the disturbance that it needs.
 
     ``group`` is equal for runs with one cause. Of a missing barrier, ``harm`` is the harm that
-    its lack does, and on which file systems; ``unsafe`` and ``safe`` are the models under which the
-    power cut of the run fails and does not; ``others`` are further missing barriers that other
-    survivors of this power cut show; ``repair`` says how many of its states fail with all of them.
+    its lack does, and on which file systems; ``unsafe`` are the models that need the barrier at the
+    power cut of the run, ``safe`` those under which nothing fails there; ``others`` are further
+    missing barriers, with their harm, that other survivors of this power cut show; ``repair`` says
+    how many of its states fail with all of them.
     """
 
     text: str

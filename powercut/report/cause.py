@@ -43,7 +43,7 @@ def with_cause(finding: Finding, seconds: float = SECONDS, wall_seconds: float =
             if wall_seconds == inf
             else NOT_SEARCHED
         )
-        return replace(finding, cause=_lost(log, reason))
+        return replace(finding, cause=_unsearched(log, reason))
     if found is None:
         return replace(finding, cause=_disturbed(log))
     diagnosis, cause = found
@@ -57,12 +57,16 @@ def _missing(diagnosis: Diagnosis, cause: Cause, gap: Gap) -> RunCause:
     return RunCause(
         cause_text(cause),
         f"{_VALUE.sub('*', _first_path(gap))} {gap.first}",
-        f"{harms_text(cause)}{weakest(diagnosis, cause)}",
+        _harm(diagnosis, cause),
         tuple(cause.failures),
-        tuple(name for name in diagnosis.explorations if name not in cause.failures),
-        tuple(map(cause_text, others)),
+        diagnosis.safe_models,
+        tuple(f"{cause_text(each)} ({_harm(diagnosis, each)})" for each in others),
         next(repair_lines(diagnosis)).removeprefix("repair    "),
     )
+
+
+def _harm(diagnosis: Diagnosis, cause: Cause) -> str:
+    return f"{harms_text(cause)}{weakest(diagnosis, cause)}"
 
 
 def _first_path(gap: Gap) -> str:
@@ -83,7 +87,16 @@ def by_cause(findings: Iterable[Finding]) -> Sequence[Sequence[Finding]]:
 
 def cause_of(finding: Finding) -> RunCause:
     """Return the cause of a finding; if none was searched, the files that its run loses."""
-    return finding.cause or _lost(finding.run.log)
+    return finding.cause or _unsearched(finding.run.log, NOT_SEARCHED)
+
+
+def _unsearched(log: RunLog, reason: str) -> RunCause:
+    """Return the files that a run loses as its cause, which others share that break its property.
+
+    Losses of one file may have several causes.
+    """
+    lost = _lost(log, reason)
+    return replace(lost, group=f"{log.broken}: {lost.group}")
 
 
 def _lost(log: RunLog, barrier: str = "") -> RunCause:

@@ -11,6 +11,7 @@ from powercut.fuzz.target import DiskTarget, MakeTarget
 from powercut.fuzz.target_run import TargetRun
 from sim.choices import SeededChoices
 from sim.disk.calls.process import Process
+from sim.disk.crash.persistence import POSIX, PersistenceModel
 
 SEEDS = 100
 
@@ -27,10 +28,12 @@ def crashed(wrapped: dict[str, Json], *kinds: str, operation: int = 0) -> Action
     return Action("crash_and_recover", {"action": wrapped, "crashes": crashes})
 
 
-def failed_runs(make_target: MakeTarget, *actions: Action) -> Iterator[TargetRun]:
+def failed_runs(
+    make_target: MakeTarget, *actions: Action, model: PersistenceModel = POSIX
+) -> Iterator[TargetRun]:
     """Yield the runs of the actions that fail, each under other survivors."""
     for seed in range(SEEDS):
-        run = TargetRun(make_target)
+        run = TargetRun(make_target, model)
         _perform(run, actions, seed)
         if run.failure is not None:
             yield run

@@ -19,9 +19,10 @@ from powercut.fuzz.reproducer import Finding, Reproducer
 from powercut.fuzz.target import DiskTarget, MakeTarget
 from powercut.fuzz.target_run import TargetRun
 from powercut.report.cause import by_cause, cause_of, with_cause
+from powercut.report.findings import NOT_SEARCHED
 from sim.choices import SeededChoices
 from sim.disk.calls.process import Process
-from sim.disk.crash.persistence import MODELS
+from sim.disk.crash.persistence import MODELS, SCC
 from tests.unit.causes.failed_runs import LazyReader, action, crashed, failed, failed_runs
 from tests.unit.fuzz.broken import careless, in_place, sound, undurable, unsynced
 from tests.unit.fuzz.saved_file import content_of, sync_directory, write_temporary
@@ -208,3 +209,57 @@ def test_a_missing_barrier_is_one_cause_before_and_after_the_rename_of_its_file(
         first.setdefault(cause_of(finding).text.partition(" between")[0], finding)
     assert sorted(first) == ["no fsync of /head", "no fsync of /head.tmp"]
     assert len(by_cause(first.values())) == 1
+
+
+class Appended(DiskTarget):
+    """Appends to a file without an fsync of it, or of its directory."""
+
+    def __init__(self) -> None:
+        self.written = 0
+        self.process: Process
+
+    def actions(self) -> Sequence[ActionKind]:
+        return [ActionKind("put", 1, self.put)]
+
+    def recover(self, host: Process) -> None:
+        self.process = host
+
+    def check_recovered(self) -> None:
+        found = len(content_of(self.process, "/a") or b"")
+        if found < self.written:
+            raise LostAck("bytes are lost")
+        self.written = found
+
+    def put(self, _arguments: Arguments) -> str:
+        descriptor = self.process.open("/a", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+        self.written += self.process.write(descriptor, b"x")
+        self.process.close(descriptor)
+        return "put"
+
+
+def test_the_cause_is_one_that_fails_under_the_model_of_the_run() -> None:
+    (run, *_) = failed_runs(Appended, crashed(action("put"), "power-cut"), model=SCC)
+    cause = cause_of(with_cause(Finding(run, Reproducer(run.log, "", {}), Path("0"))))
+    assert cause.text.startswith("no fsync of /a between write at ")
+    assert (cause.unsafe, cause.safe) == (ALL, ())
+    (other,) = cause.others
+    assert other.startswith("no fsync of / between create at ")
+    assert other.endswith(" (lost acknowledgement, on posix only)")
+
+
+def test_a_model_is_safe_if_no_cause_fails_under_it() -> None:
+    for run in failed_runs(Appended, crashed(action("put"), "power-cut")):
+        cause = cause_of(with_cause(Finding(run, Reproducer(run.log, "", {}), Path("0"))))
+        if cause.text.startswith("no fsync of / "):
+            assert (cause.unsafe, cause.safe) == (("posix",), ())
+            return
+    raise AssertionError("no run loses the directory entry alone")
+
+
+def test_failures_whose_causes_were_not_searched_are_apart_if_they_break_other_properties() -> None:
+    runs = {
+        type(run.failure): run for run in failed_runs(Taken, crashed(action("take"), "power-cut"))
+    }
+    findings = [Finding(run, Reproducer(run.log, "", {}), Path("0")) for run in runs.values()]
+    assert len(by_cause(findings)) == len(findings) == 2
+    assert all(cause_of(each).text.endswith(NOT_SEARCHED) for each in findings)
