@@ -105,11 +105,15 @@ class Diagnosis:
 def concerns(cause: Cause, recovery: InterruptedRecovery) -> bool:
     """Return whether a barrier is missing in a recovery, or a failure interrupts it.
 
-    The journal of the recovery may begin with the program, whose crashes do not count.
+    The journal of the recovery may begin with the program, whose crashes do not count. A barrier
+    that both miss, because they run the same lines, is missing in the recovery.
     """
     if isinstance(cause.gap, Gap):
-        last = cause.gap.last
-        return last.operation is not None and last.number > recovery.before
+        end = cause.gap.last.site
+        return any(
+            event.operation is not None and event.number > recovery.before and event.site == end
+            for event in events_of(recovery.workload)
+        )
     return any(
         each.crashes[0].operation > recovery.before
         for failures in cause.failures.values()

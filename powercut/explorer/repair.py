@@ -103,17 +103,20 @@ def preventable(exploration: Exploration) -> tuple[Failure, ...]:
 
     None does where a kill does harm: a barrier only brings the disk nearer to the one that a
     kill leaves. None does where harm is done by the loss of pieces of the last operation alone,
-    because no barrier fits between it and the crash. Failures that lose a part of a file are left
-    out where a kill does harm by leaving the file in part (``_in_part``).
+    because no barrier fits between it and the crash. If the recovery must be crashed as well to do
+    harm, this is said of the failure, not of the moment. Failures that lose a part of a file are
+    left out where a kill does harm by leaving the file in part (``_in_part``).
     """
     killed = {failure.state for failure in exploration.failures if not failure.needs_power_cut}
     others = [failure for failure in exploration.failures if failure.state not in killed]
-    hopeless = _killed_moments(exploration, killed, others) | _interrupted(exploration, others)
-    in_part = _in_part(exploration, killed, others)
+    alone = _lost_alone(exploration, others)
+    hopeless = _killed_moments(exploration, killed, others)
+    hopeless |= {moment_of(each) for each in alone if len(each.crashes) == 1}
+    left_out = _in_part(exploration, killed, others) | {each.state for each in alone}
     return tuple(
         failure
         for failure in others
-        if moment_of(failure) not in hopeless and failure.state not in in_part
+        if moment_of(failure) not in hopeless and failure.state not in left_out
     )
 
 
@@ -202,10 +205,10 @@ def _is_last(done: int, entries: int, history: History) -> bool:
     return done > 0 and entries <= history.entries_by(done, returned=False)
 
 
-def _interrupted(exploration: Exploration, failures: Iterable[Failure]) -> set[Moment]:
-    """Return the moments at which the loss of pieces of the last operation alone does harm.
+def _lost_alone(exploration: Exploration, failures: Iterable[Failure]) -> list[Failure]:
+    """Return the failures that are due to the loss of pieces of the last operation alone.
 
-    They must be lost although everything before that operation is durable.
+    The pieces may be lost although everything before that operation is durable.
     """
     journal, history = exploration.workload.journal, exploration.workload.history
     at: dict[int, list[Failure]] = {}
@@ -213,16 +216,15 @@ def _interrupted(exploration: Exploration, failures: Iterable[Failure]) -> set[M
         done, entries = moment_of(failure)
         if _is_last(done, entries, history):
             at.setdefault(done, []).append(failure)
-    found: set[Moment] = set()
+    found: list[Failure] = []
     for done, alone, unsynced in alone_along(journal, exploration.model, at):
         ordering, micros = alone.ordering, unsynced.micros
         # Where earlier names are not durable, a rename may have other pieces.
         last = [comparable(piece) for piece in micros if piece.operation == done]
         if [*map(comparable, ordering.micros)] != last:
             continue
-        for failure in at[done]:
-            if _may_lose(ordering, lost_pieces(micros, failure.crashes[0])):
-                found.add(moment_of(failure))
+        those = ((each, lost_pieces(micros, each.crashes[0])) for each in at[done])
+        found += (failure for failure, lost in those if _may_lose(ordering, lost))
     return found
 
 
