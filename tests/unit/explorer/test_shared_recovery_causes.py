@@ -6,7 +6,10 @@ import os
 
 from oracles.history import History, Known
 from oracles.violation import LostAck
+from powercut.explorer.crash_state import done_at
 from powercut.explorer.missing_barrier import Gap
+from powercut.explorer.repair import preventable
+from sim.disk.cache.operation import Write
 from sim.disk.calls.process import Process
 from tests.unit.explorer.test_recovery_causes import diagnosed, gaps, sync_root
 
@@ -20,9 +23,11 @@ def content_of(process: Process, path: str) -> bytes:
     return process.read(descriptor, 100)
 
 
-def begin_log(process: Process, generation: int) -> None:
-    """Make the log of a generation durable, without records."""
-    process.fsync(process.open(f"/log-{generation}", os.O_CREAT | os.O_TRUNC | os.O_WRONLY))
+def begin_log(process: Process, generation: int, total: int) -> None:
+    """Make the log of a generation durable, with the total before it, and without records."""
+    descriptor = process.open(f"/log-{generation}", os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+    process.write(descriptor, b"%d, " % total)
+    process.fsync(descriptor)
     sync_root(process)
 
 
@@ -39,7 +44,7 @@ def fold(process: Process) -> tuple[int, int]:
     added = content_of(process, f"/log-{generation}").count(b"\n")
     if added:
         generation, total = generation + 1, total + added
-        begin_log(process, generation)
+        begin_log(process, generation, total)
         descriptor = process.open("/total.tmp", os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
         process.write(descriptor, b"%d %d" % (generation, total))
         process.rename("/total.tmp", "/total")
@@ -49,7 +54,7 @@ def fold(process: Process) -> tuple[int, int]:
 
 
 def workload(process: Process, ack: History) -> None:
-    begin_log(process, 0)
+    begin_log(process, 0, 0)
     append(process, 0)
     ack("first")
     generation, _ = fold(process)
@@ -73,3 +78,15 @@ def test_the_recovery_misses_the_barrier_that_the_program_misses_before_it() -> 
     (gap,) = [cause.gap for cause in causes if cause.recovery is None]
     assert isinstance(gap, Gap)
     assert (gap.path, gap.first.kind, gap.last.kind) == ("/total.tmp", "write", "rename")
+
+
+def test_a_failure_of_the_recovery_does_not_make_a_moment_of_the_program_hopeless() -> None:
+    """The recovery fails also if a power cut loses the last record, and nothing else, before it."""
+    found = diagnosed(workload, check, ("ext4",)).explorations["ext4"]
+    journal = found.workload.journal
+    last = max(number for number, each in enumerate(journal, 1) if isinstance(each, Write))
+    at_last = [each for each in found.failures if done_at(each.crashes[0]) == last]
+    assert {len(each.crashes) for each in at_last if each.needs_power_cut} == {1, 2}
+    alone = [each for each in at_last if len(each.crashes) == 1]
+    left = {each.state for each in preventable(found)}
+    assert {each.state for each in alone} <= left
