@@ -120,6 +120,16 @@ class LogDamaged(StorageError):
     cure = "close the log and open it again; recovery puts the bad bytes aside"
 
 
+class LogMissing(StorageError):
+    """The log of USER is not there, although the root has agents.
+
+    Cause: its file was removed, or a backup lacks it; no crash does that.
+    Cure: restore it from a backup, or give up the messages to the operator with an empty file.
+    """
+
+    cure = "restore it from a backup, or give its messages up with an empty file"
+
+
 class SessionRecordDamaged(StorageError):
     """A session record differs from the one that was written.
 

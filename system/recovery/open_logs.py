@@ -29,9 +29,11 @@ async def open_logs(recovery: RootRecovery) -> None:
     orchestrator, workers = recovery.orchestrator, recovery.host.workers
     if recovery.is_recording:
         await workers.run(lambda: _read_recording(recovery))
+    # The first boot makes it durable before there can be an agent.
     recovery.logs[USER_SESSION] = EventLog.open(
-        recovery.host, orchestrator.log_path(USER_SESSION), USER_SESSION, orchestrator.framing
-    )
+        recovery.host, orchestrator.log_path(USER_SESSION), USER_SESSION, orchestrator.framing,
+        may_be_new=not recovery.sessions,
+    )  # fmt: skip
     if len(recovery.sessions) <= SESSIONS_A_CALL:
         await workers.run(lambda: _settle(recovery, _examine(recovery)))
         return

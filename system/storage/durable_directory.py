@@ -22,5 +22,10 @@ def make_durable_directory(files: FileSystem, path: str) -> None:
         return
     make_durable_directory(files, parent)
     if files.kind(path) is not FileKind.DIRECTORY:
-        files.mkdir(path)
+        try:
+            files.mkdir(path)
+        except FileExistsError:
+            # Another thread or process may have made it meanwhile.
+            if files.kind(path) is not FileKind.DIRECTORY:
+                raise
     files.sync_dir(parent)

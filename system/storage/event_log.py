@@ -72,14 +72,20 @@ class EventLog:
 
     @classmethod
     def open(
-        cls, host: Host, path: str, session_id: str, framing: Framing = Framing.FRAMED
+        cls,
+        host: Host,
+        path: str,
+        session_id: str,
+        framing: Framing = Framing.FRAMED,
+        *,
+        may_be_new: bool = True,
     ) -> EventLog:
-        """Recover and open the log at ``path``; it is created durably if there is none.
+        """Recover and open the log at ``path``; a new one is created durably if there is none.
 
-        Raises ``NewerFormat``, ``StorageFull`` or ``OSError``; then the log is not open, and
-        its content is not changed.
+        Raises ``LogMissing`` if it is not there and may not be new, ``NewerFormat``,
+        ``StorageFull`` or ``OSError``; then the log is not open, and its content is not changed.
         """
-        return cls.read(host, path, session_id, framing)()
+        return cls.read(host, path, session_id, framing, may_be_new=may_be_new)()
 
     @classmethod
     def read(
@@ -89,6 +95,8 @@ class EventLog:
         session_id: str,
         framing: Framing = Framing.FRAMED,
         names: Sequence[str] | None = None,
+        *,
+        may_be_new: bool = True,
     ) -> Callable[[], EventLog]:
         """Read and examine a log; the returned call repairs its end and opens it.
 
@@ -97,7 +105,9 @@ class EventLog:
         the errors of ``open``.
         """
         pending = pending_path(path)
-        examined = ExaminedLog.read(host.files, host.ids, path, session_id, pending, names)
+        examined = ExaminedLog.read(
+            host.files, host.ids, path, session_id, pending, names, may_be_new=may_be_new
+        )
 
         def settled() -> EventLog:
             return cls(host, path, session_id, framing, examined.settle())

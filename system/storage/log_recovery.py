@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from system.errors import raising_storage_full
+from system.errors import LogMissing, raising_storage_full
 from system.ports import FileSystem, Ids, OpenMode
 from system.storage.atomic_file import read_whole, sweep_temporaries, write_atomic
 from system.storage.durable_directory import make_durable_directory
@@ -90,13 +90,16 @@ class ExaminedLog:
         session_id: str,
         pending_path: str,
         names: Sequence[str] | None = None,
+        *,
+        may_be_new: bool = True,
     ) -> ExaminedLog:
         """Read the log of a session at ``path``, and its pending entry.
 
-        The log is created if there is none. ``pending_path`` is the path of the entry of the
-        framing ``pending``, which an earlier boot may have used. ``names`` is the listing of
-        the directory, if the caller has swept it already. Raises ``NewerFormat`` with the log
-        unchanged, ``StorageFull``, or ``OSError``; then the call can be repeated.
+        The log is created if there is none and it ``may_be_new``. ``pending_path`` is the path of
+        the entry of the framing ``pending``, which an earlier boot may have used. ``names`` is the
+        listing of the directory, if the caller has swept it already. Raises ``LogMissing``,
+        ``NewerFormat`` with the log unchanged, ``StorageFull``, or ``OSError``; then the call can
+        be repeated.
         """
         directory, name = parent_of(path), name_of(path)
         with raising_storage_full(path):
@@ -106,6 +109,8 @@ class ExaminedLog:
                 swept = sweep_temporaries(files, directory, name.removesuffix(".jsonl"), names)
             numbers = segments_in(names, path)
             if not numbers:
+                if not may_be_new:
+                    raise LogMissing(path, "the root has agents, but not this log")
                 make_durable_directory(files, directory)
                 files.open(path, OpenMode.CREATE).close()
                 numbers = [0]

@@ -38,7 +38,7 @@ def append(process: Process, generation: int) -> None:
     process.fsync(descriptor)
 
 
-def fold(process: Process) -> tuple[int, int]:
+def add_up(process: Process) -> tuple[int, int]:
     """Move the records of the log into the total, by a file that is not synced; return both."""
     generation, total = map(int, content_of(process, "/total").split() or (0, 0))
     added = content_of(process, f"/log-{generation}").count(b"\n")
@@ -57,14 +57,14 @@ def workload(process: Process, ack: History) -> None:
     begin_log(process, 0, 0)
     append(process, 0)
     ack("first")
-    generation, _ = fold(process)
+    generation, _ = add_up(process)
     for value in ("second", "third"):
         append(process, generation)
         ack(value)
 
 
 def check(process: Process, known: Known) -> None:
-    _, total = fold(process)
+    _, total = add_up(process)
     if total < len(known.acknowledged):
         raise LostAck("records are lost", total=total)
 

@@ -17,6 +17,7 @@ import pytest
 
 from system.durable.errors import StateDamaged
 from system.errors import (
+    LogMissing,
     NewerFormat,
     NotARoot,
     RootInUse,
@@ -214,6 +215,19 @@ def test_an_unknown_line_stays_in_its_session_and_is_reported(
     ]
     assert room.read(log_of(ONE)) == before
     assert room.named("Bob").pending == ("m2",)
+
+
+def test_a_root_with_agents_and_no_log_of_the_operator_is_refused(room: Room) -> None:
+    two_agents(room)
+    path = "user/events.jsonl"
+    room.files.unlink(path)
+
+    with pytest.raises(LogMissing, match=r"user/events\.jsonl: the root has agents, but not"):
+        room.open()
+
+    assert not room.exists(path)
+    room.write(path, b"")
+    assert room.open(start=False).report.problems == []
 
 
 def test_a_line_to_the_operator_that_is_not_ours_stops_the_boot_and_is_left(room: Room) -> None:

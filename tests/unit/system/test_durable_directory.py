@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from system.host import RealFileSystem
+from system.ports import FileKind
 from system.storage.durable_directory import make_durable_directory
 from tests.unit.system.faulty_files import FaultyFiles, FaultyHost
 
@@ -39,3 +42,19 @@ def test_a_file_in_the_way_is_refused(here: FaultyHost) -> None:
 
     with pytest.raises(FileExistsError):
         make_durable_directory(here.files, "a/b")
+
+
+class MadeMeanwhile(RealFileSystem):
+    """Each directory appears after the question whether it is there."""
+
+    def kind(self, path: str) -> FileKind | None:
+        found = super().kind(path)
+        if found is None:
+            super().mkdir(path)
+        return found
+
+
+def test_a_directory_may_be_made_by_another_thread_at_the_same_time(tmp_path: Path) -> None:
+    make_durable_directory(MadeMeanwhile(str(tmp_path)), "a/b")
+
+    assert (tmp_path / "a/b").is_dir()
