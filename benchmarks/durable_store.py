@@ -17,7 +17,8 @@ from system.durable.state import StateDatabase, Transaction
 from system.durable.stores import Stores
 from system.durable.trigger import SessionStatus, TriggerSpec
 from system.host import real_host
-from system.ports import DATABASE_PRAGMAS, Json
+from system.ports import Json
+from system.storage.database_pragmas import DATABASE_PRAGMAS
 
 T = TypeVar("T")
 

@@ -22,7 +22,8 @@ from zoneinfo import ZoneInfo
 
 import apsw
 
-from system.ports import DATABASE_PRAGMAS, NO_EFFECTS, Effects, File, FileKind, Host, OpenMode
+from system.ports import NO_EFFECTS, Effects, File, FileKind, Host, OpenMode
+from system.storage.database_pragmas import DATABASE_PRAGMAS
 from system.storage.durable_directory import make_durable_directory
 from system.workers import RealWorkers
 

@@ -21,11 +21,20 @@ def check_kind(kind: type, **options: object) -> None:
             raise ValueError(f"{name} is {shown(value)}; give {kind.__name__}(...), or None")
 
 
+def check_type(kind: type, **options: object) -> None:
+    """Raise ``ValueError`` unless each option is a ``kind``."""
+    for name, value in options.items():
+        is_right = isinstance(value, kind)
+        if not is_right:
+            raise ValueError(f"{name} is {shown(value)}; give a {kind.__name__}")
+
+
 def check_member(kind: type[Enum], **options: object) -> None:
     """Raise ``ValueError`` unless each option is a member of ``kind``."""
     for name, value in options.items():
-        if value not in tuple(kind):
-            known = " or ".join(map(str, kind))
+        # A member of a StrEnum equals its text, which is no member.
+        if type(value) is not kind:
+            known = " or ".join(f"{kind.__name__}.{each.name}" for each in kind)
             raise ValueError(f"{name} is {shown(value)}; give {known}")
 
 

@@ -17,6 +17,8 @@ from datetime import tzinfo
 from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from system.option_check import check_least, check_member, check_type
+
 if TYPE_CHECKING:
     from apsw import Connection
 
@@ -24,16 +26,6 @@ T = TypeVar("T")
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 JsonObject: TypeAlias = dict[str, Json]
-
-DATABASE_PRAGMAS: Final = (
-    # Before the first access: WAL then needs no shared memory, and other processes are locked out.
-    "PRAGMA locking_mode=EXCLUSIVE",
-    "PRAGMA journal_mode=WAL",
-    # In WAL mode NORMAL would acknowledge commits that a power cut may undo.
-    "PRAGMA synchronous=FULL",
-    # 16 MiB: a transaction of many works changes more pages than the 2 MiB of SQLite's default.
-    "PRAGMA cache_size=-16384",
-)
 
 
 class OpenMode(StrEnum):
@@ -345,6 +337,13 @@ class Action:
     side_effect: SideEffectClass
     provider_dedup: bool
     timeout_ns: int
+
+    def __post_init__(self) -> None:
+        """Raise ``ValueError`` for a value of a wrong type, or a timeout below 1."""
+        check_type(str, name=self.name)
+        check_member(SideEffectClass, side_effect=self.side_effect)
+        check_type(bool, provider_dedup=self.provider_dedup)
+        check_least(1, timeout_ns=self.timeout_ns)
 
 
 class Performed(NamedTuple):

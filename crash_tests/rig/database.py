@@ -9,7 +9,7 @@ from apsw import Connection
 
 from sim.disk.calls.process import Process
 from sim.sqlite.connection import abandon, connect
-from system.ports import DATABASE_PRAGMAS
+from system.storage.database_pragmas import DATABASE_PRAGMAS
 
 PAGE_BYTES: Final = 1_024
 """Two sectors: a page can be torn, and a crash point has few survivor sets."""

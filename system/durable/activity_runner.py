@@ -17,13 +17,13 @@ from system.durable.back_off import FIRST_PAUSE_NS, pause_ns
 from system.durable.errors import BadActivity, RowDamaged, StateDamaged
 from system.errors import StorageError, StorageFull
 from system.foreign import passes, reason_of, shown
-from system.ports import EffectRefused, Performed
+from system.ports import Action, EffectRefused, Performed
 from system.storage.codec import is_plain_text
 
 if TYPE_CHECKING:
     from system.durable.activity_store import ActivityStore
     from system.durable.state import StateDatabase, Transaction
-    from system.ports import Action, Clock, Effects, Ids
+    from system.ports import Clock, Effects, Ids
 
 T = TypeVar("T")
 Pause: TypeAlias = Callable[[int], Awaitable[None]]
@@ -32,7 +32,7 @@ Pause: TypeAlias = Callable[[int], Awaitable[None]]
 class ActivityRunner:
     """Performs the activities of ``store`` with ``effects``.
 
-    Raises ``BadActivity`` if an action has a name that another one has.
+    Raises as ``actions_by_name``.
     """
 
     def __init__(
@@ -107,9 +107,14 @@ class ActivityRunner:
 
 
 def actions_by_name(effects: Effects) -> dict[str, Action]:
-    """Return the actions of ``effects``; raises ``BadActivity`` if two have one name."""
+    """Return the actions of ``effects``.
+
+    Raises ``BadActivity`` if one is no ``Action``, or two have one name.
+    """
     actions: dict[str, Action] = {}
     for action in effects.actions():
+        if not isinstance(action, Action):
+            raise BadActivity(f"{shown(action, 100)} is not an Action")
         if action.name in actions:
             raise BadActivity(f"action={action.name!r} is registered twice")
         actions[action.name] = action

@@ -27,7 +27,8 @@ from system.durable.state import STATE, Transaction
 from system.durable.table import Table
 from system.durable.task import TASK_EVENTS, TASKS, Task, TaskEvent, TaskStatus
 from system.durable.trigger import TRIGGERS, Trigger, TriggerSource, TriggerStatus
-from system.ports import DATABASE_PRAGMAS, SideEffectClass
+from system.ports import SideEffectClass
+from system.storage.database_pragmas import DATABASE_PRAGMAS
 from tests.unit.durable.durable_bench import ROOT
 
 GOLDEN: Final = Path(__file__).parent / "golden"

@@ -19,8 +19,9 @@ import apsw
 from system.agents.turn_recorder import RecordingOptions
 from system.durable.trigger import TriggerSpec
 from system.host import RealClock, real_host
-from system.ports import DATABASE_PRAGMAS, Host, Json, JsonObject
+from system.ports import Host, Json, JsonObject
 from system.runtime import Options, Runtime
+from system.storage.database_pragmas import DATABASE_PRAGMAS
 from system.storage.framing import Framing
 from tests.unit.system.agents.fake_provider import FakeProvider, script
 

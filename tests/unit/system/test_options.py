@@ -1,4 +1,4 @@
-"""Options with which a runtime could do nothing are refused where they are given."""
+"""Options and actions with which a runtime could do nothing, or harm, are refused at once."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from system.agents.turn_recorder import RecordingOptions
 from system.collector import CollectionOptions
+from system.ports import Action, SideEffectClass
 from system.runtime import Options
 
 
@@ -49,6 +50,31 @@ def test_a_durability_is_one_of_two() -> None:
     durability: Any = "events"
     with pytest.raises(ValueError, match=r"give Durability\.ATTEMPTS or Durability\.EVENTS"):
         RecordingOptions(durability)
+
+
+@pytest.mark.parametrize(
+    ("members", "refused"),
+    [
+        ({"name": None}, "name is None; give a str"),
+        (
+            {"side_effect": "IRREVERSIBLE"},
+            r"side_effect is 'IRREVERSIBLE'; give SideEffectClass\.READ_ONLY or .*",
+        ),
+        ({"side_effect": None}, "side_effect is None; give .*"),
+        ({"provider_dedup": 1}, "provider_dedup is 1; give a bool"),
+        ({"timeout_ns": None}, "timeout_ns is None; give an int of at least 1"),
+        ({"timeout_ns": 0}, "timeout_ns is 0; give an int of at least 1"),
+        ({"timeout_ns": 1.5}, r"timeout_ns is 1\.5; give an int of at least 1"),
+    ],
+)
+def test_an_action_is_checked(members: dict[str, Any], refused: str) -> None:
+    known: dict[str, Any] = {
+        "name": "pay", "side_effect": SideEffectClass.IRREVERSIBLE, "provider_dedup": False,
+        "timeout_ns": 1,
+    }  # fmt: skip
+    Action(**known)
+    with pytest.raises(ValueError, match=f"^{refused}$"):
+        Action(**known | members)
 
 
 def test_the_least_options_are_taken() -> None:

@@ -10,7 +10,7 @@ import pytest
 from system.durable.errors import (
     BadActivity,
 )
-from system.ports import EffectRefused, Json, JsonObject, Performed, SideEffectClass
+from system.ports import Action, EffectRefused, Json, JsonObject, Performed, SideEffectClass
 from system.recording.replays.replay import replay
 from tests.unit.system.agents.acting import (
     FLY,
@@ -268,6 +268,14 @@ def test_two_actions_of_one_name_are_refused_before_anything_is_touched() -> Non
     room = acting()
     room.effects.known = [MAIL, MAIL]
     with pytest.raises(BadActivity, match="action='mail' is registered twice"):
+        room.open()
+    assert not room.exists("root.json")
+
+
+def test_an_action_of_another_type_is_refused_before_anything_is_touched() -> None:
+    room = acting()
+    room.effects.known = [MAIL, cast("Action", ("pay", "IRREVERSIBLE"))]
+    with pytest.raises(BadActivity, match=r"\('pay', 'IRREVERSIBLE'\) is not an Action"):
         room.open()
     assert not room.exists("root.json")
 
