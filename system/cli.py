@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import sys
-from errno import EPIPE
-from typing import Any
 
 import click
 
 from system.commands.activities import activities
 from system.commands.diff import diff
+from system.commands.guarded_output import OutputLost, guard_output
 from system.commands.incomplete import incomplete
 from system.commands.offline import INTERRUPTED, NO_READER, USAGE, remedy_of, sentence_of
 from system.commands.records import records
@@ -41,25 +40,13 @@ class Mistake(click.ClickException):
         return on_one_line(self.message)
 
 
-class Commands(click.Group):
-    """The commands; one whose output has no reader any more ends as a shell shows SIGPIPE."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            # The interpreter must not flush into it when it ends.
-            sys.stdout = None
-            ctx.exit(NO_READER)
-
-
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
     """Run durable agents on a directory, and inspect it.
 
     Exit codes of every command: 0 done, 2 usage, 130 interrupted, 141 the program that reads the
-    output has ended. The help of a command lists further ones.
+    output has ended. The help of a command lists further ones. An error stream that takes no
+    more changes none.
     """
 
 
@@ -95,8 +82,6 @@ def demo(root: str, jobs: int, framing: str) -> None:
     except (RuntimeRefused, StorageError) as refused:
         raise Mistake(f"--root {root}: {refused}") from None
     except OSError as error:
-        if error.errno == EPIPE:
-            raise
         raise Mistake(
             f"--root {root}: {sentence_of(error)};"
             f" {remedy_of(error, 'repair the disk and start again')}"
@@ -121,7 +106,11 @@ def _host(root: str) -> Host:
 
 def main() -> None:
     """Run the command line of this process, and exit."""
-    # Names may have characters that the encoding of the output lacks. A closed output is None.
-    if callable(reconfigure := getattr(sys.stdout, "reconfigure", None)):
-        reconfigure(errors="backslashreplace")
-    cli(prog_name="python -m system")
+    guard_output()
+    try:
+        cli(prog_name="python -m system")
+    except OutputLost as lost:
+        if lost.has_no_reader:
+            sys.exit(NO_READER)
+        click.echo(lost, err=True)
+        sys.exit(USAGE)

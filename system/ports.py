@@ -1,8 +1,9 @@
 """The ports: all of the runtime's access to the operating system and to services.
 
 ``system.host`` implements them for a real machine, the crash tests for the simulated one; no other
-module of ``system`` uses the operating system. Calls of the file system are synchronous, and raise
-the ``OSError`` of Linux; ``Workers`` runs them in threads beside the event loop.
+module of ``system`` uses the operating system, but the commands print. Calls of the file system
+are synchronous, and raise the ``OSError`` of Linux; ``Workers`` runs them in threads beside the
+event loop.
 
 Paths are plain ``str`` with ``/`` between the names. A relative path starts at the root
 of the host's data, and ``""`` is that root; an absolute one is taken as it is.

@@ -7,7 +7,6 @@ import click
 from system.commands.durable_root import durable_root
 from system.commands.offline import (
     FOUND,
-    echo,
     echo_table,
     idle_root_option,
     leave,
@@ -75,7 +74,7 @@ def resolve(
                 transaction, key, decisions[0], by, ref
             )
         )
-        echo(f"{on_one_line(key)} is {decided.status}")
+        click.echo(f"{on_one_line(key)} is {decided.status}")
 
 
 def _cells(activity: Activity) -> list[str]:

@@ -6,7 +6,6 @@ import click
 
 from system.commands.offline import (
     FOUND,
-    echo,
     echo_json,
     json_option,
     leave,
@@ -37,7 +36,7 @@ def diff(root: str, first: str, second: str, as_json: bool) -> None:
             echo_json([difference.to_dict() for difference in found])
         else:
             for difference in found:
-                echo(difference)
+                click.echo(difference)
         if found:
             leave(FOUND)
 

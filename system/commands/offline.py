@@ -86,8 +86,6 @@ def reporting(root: str) -> Iterator[None]:
         leave(USAGE, f"--root {root}: {refused}")
     except (NotPlainJson, UnicodeEncodeError) as odd:
         leave(USAGE, f"a text is not UTF-8 ({odd.reason}); give arguments in UTF-8")
-    except BrokenPipeError:
-        raise  # the reader of the output has ended; the group ends the command
     except OSError as error:
         remedy = remedy_of(error, "name another directory")
         leave(USAGE, f"--root {root}: {sentence_of(error)}; {remedy}")
@@ -131,19 +129,9 @@ def records_of(root: str) -> OfflineRecords:
     return store
 
 
-def echo(text: object) -> None:
-    """Print a text, or exit if the output cannot be written."""
-    try:
-        click.echo(text)
-    except BrokenPipeError:
-        raise  # the reader of the output has ended; the group ends the command
-    except OSError as error:
-        leave(USAGE, f"the output: {error.strerror or error}; write it to another place")
-
-
 def echo_json(value: Json) -> None:
     """Print a value as JSON."""
-    echo(json.dumps(value, indent=2, sort_keys=True))
+    click.echo(json.dumps(value, indent=2, sort_keys=True))
 
 
 def echo_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -152,4 +140,4 @@ def echo_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     widths = [max(len(row[column]) for row in shown) for column in range(len(header))]
     for row in shown:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        echo("  ".join(cells).rstrip())
+        click.echo("  ".join(cells).rstrip())

@@ -9,7 +9,6 @@ import click
 from system.commands.offline import (
     FOUND,
     USAGE,
-    echo,
     echo_json,
     echo_table,
     host_of,
@@ -146,7 +145,7 @@ def verify(root: str, execution_ids: tuple[str, ...], as_json: bool) -> None:
                 problems.append(unreadable_text(execution_id, error))
             rows.append(row)
             if not as_json:
-                echo(_line(row))
+                click.echo(_line(row))
         if as_json:
             echo_json(list[Json](rows))
         _leave_with(problems, newer)
@@ -188,7 +187,7 @@ def invalidate(root: str, execution_id: str, reason: str, by: str) -> None:
     with reporting(root):
         host_of(root)
         is_damaged = run(_invalidated(root, execution_id, reason, by))
-        echo(f"invalidated {execution_id}")
+        click.echo(f"invalidated {execution_id}")
         if is_damaged:
             leave(FOUND)
 

@@ -11,7 +11,6 @@ import click
 from system.commands.offline import (
     MISMATCH,
     USAGE,
-    echo,
     echo_json,
     leave,
     records_of,
@@ -63,7 +62,7 @@ def replay(
         except ReplayHashMismatchError as mismatch:
             if show_diff and envelope is not None:
                 for difference in differences(record.envelope, envelope):
-                    echo(difference)
+                    click.echo(difference)
             leave(MISMATCH, mismatch)
         if output is None:
             echo_json(result.to_dict())

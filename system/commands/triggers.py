@@ -9,7 +9,6 @@ import click
 from system.commands.durable_root import durable_root, shown_time
 from system.commands.offline import (
     FOUND,
-    echo,
     echo_json,
     echo_table,
     idle_root_option,
@@ -82,7 +81,7 @@ def resolve(root: str, trigger_id: str, *, retry: bool, discard: bool) -> None:
         store = opened.stores.triggers
         call = store.retry if retry else store.discard
         opened.state.transact(lambda transaction: call(transaction, trigger_id))
-        echo(f"{on_one_line(trigger_id)} {'is PENDING' if retry else 'is DONE'}")
+        click.echo(f"{on_one_line(trigger_id)} {'is PENDING' if retry else 'is DONE'}")
 
 
 def _list(root: str, condition: str) -> None:

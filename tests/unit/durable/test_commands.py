@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 from system.cli import cli
 from system.commands import offline
+from system.commands.guarded_output import OutputLost
 from system.commands.offline import reporting
 from system.durable.activity import Intent, Refused, Unknown
 from system.durable.applied import record_applied
@@ -337,6 +338,6 @@ def test_the_help_of_a_command_that_locks_the_root_says_so(command: str) -> None
     assert "it may be in use" not in " ".join(shown.split())
 
 
-def test_a_reader_that_ends_early_is_no_mistake_about_the_root() -> None:
-    with pytest.raises(BrokenPipeError), reporting("root"):
-        raise BrokenPipeError
+def test_a_lost_output_is_no_mistake_about_the_root() -> None:
+    with pytest.raises(OutputLost), reporting("root"):
+        raise OutputLost(errno.EPIPE, "Broken pipe")

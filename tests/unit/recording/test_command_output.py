@@ -32,16 +32,40 @@ from tests.unit.recording.executions import (
 from tests.unit.recording.test_commands import interrupted
 
 
-@pytest.mark.parametrize("command", ["records list", "records show ID", "replay ID", "diff ID ID2"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "records list --root ROOT",
+        "records show ID --root ROOT",
+        "replay ID --root ROOT",
+        "diff ID ID2 --root ROOT",
+        "demo --root ROOT",
+        "demo --help",
+        "records -h",
+        "--help",
+    ],
+)
 def test_an_output_that_is_full_is_a_mistake(root: Path, ids: list[str], command: str) -> None:
-    words = command.replace("ID2", ids[1]).replace("ID", ids[0]).split()
+    words = command.replace("ID2", ids[1]).replace("ID", ids[0]).replace("ROOT", str(root)).split()
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "system", *words, "--root", str(root)],
+            [sys.executable, "-m", "system", *words],
             cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
     assert done.returncode == 2
-    assert done.stderr == ("the output: No space left on device; write it to another place\n")
+    assert done.stderr == "the output: No space left on device; write it to another place\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "code"), [("records list --root nothere", 2), ("records list --odd", 2)]
+)
+def test_an_error_stream_that_is_full_changes_no_exit_code(command: str, code: int) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "system", *command.split()],
+            cwd=ROOT, stdout=subprocess.PIPE, stderr=full, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stdout) == (code, b"")
 
 
 @pytest.mark.parametrize("command", ["records list", "replay ID"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import signal
@@ -277,6 +278,21 @@ def test_a_reader_that_goes_away_ends_the_demo_without_a_traceback(tmp_path: Pat
     )
 
     assert (ran.stdout, ran.stderr) == (f'root "{tmp_path}"\n', "")
+
+
+def test_an_output_that_becomes_full_ends_the_demo_and_the_root_can_go_on(tmp_path: Path) -> None:
+    output = os.memfd_create("output", os.MFD_ALLOW_SEALING)
+    os.ftruncate(output, 1_000)
+    fcntl.fcntl(output, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW)
+    command = (sys.executable, "-m", "system", "demo", "--root", str(tmp_path), "--jobs", "20")
+    ran = subprocess.run(
+        command, cwd=ROOT, stdout=output, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+    )
+    os.close(output)
+
+    assert ran.returncode == 2
+    assert ran.stderr == "the output: Operation not permitted; write it to another place\n"
+    assert received_jobs(demo(tmp_path, "--jobs", "20"))[-1] == 20
 
 
 def test_help_says_what_the_demo_is_for() -> None:
