@@ -187,6 +187,16 @@ class NotARoot(RuntimeRefused):
         self.path = path
 
 
+class BadRootPath(RuntimeRefused):
+    """SQLite cannot open a database in the directory, because of its path; nothing was written.
+
+    Cause: the path is too long, or is not UTF-8. Cure: name a directory with another path.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the path {reason}; name another directory")
+
+
 class RootInUse(RuntimeRefused):
     """Another runtime has this root open.
 

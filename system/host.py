@@ -22,12 +22,17 @@ from zoneinfo import ZoneInfo
 
 import apsw
 
+from system.errors import BadRootPath
 from system.ports import NO_EFFECTS, Effects, File, FileKind, Host, OpenMode
+from system.root import DATABASE
 from system.storage.database_pragmas import DATABASE_PRAGMAS
 from system.storage.durable_directory import make_durable_directory
 from system.workers import RealWorkers
 
 T = TypeVar("T")
+
+MOST_ROOT_PATH_BYTES: Final = 512 - len(f"/{DATABASE}-journal")
+"""SQLite opens a database only if the path of its journal has at most 512 bytes."""
 
 _RANDOM_BYTES: Final = 4096
 
@@ -226,6 +231,7 @@ class RealDatabase:
         self._root = root
 
     def open(self, path: str) -> apsw.Connection:
+        _check_root_path(self._root)
         connection = apsw.Connection(join(self._root, path))
         try:
             for pragma in DATABASE_PRAGMAS:
@@ -256,9 +262,10 @@ def real_host(root: str, effects: Effects = NO_EFFECTS) -> Host:
     """Return a host with its data below the directory ``root``; ``effects`` performs its actions.
 
     The directory and its ancestors are created durably where they are missing. Raises
-    ``OSError`` if they cannot be.
+    ``BadRootPath`` if SQLite cannot open a database in it, or ``OSError`` if one cannot be created.
     """
     absolute = os.path.abspath(root)
+    _check_root_path(absolute)
     if not os.path.isdir(absolute):
         make_durable_directory(RealFileSystem("/"), absolute)
     else:
@@ -267,6 +274,21 @@ def real_host(root: str, effects: Effects = NO_EFFECTS) -> Host:
         with suppress(PermissionError):
             RealFileSystem("/").sync_dir(dirname(absolute))
     return replace(reading_host(root), effects=effects)
+
+
+def _check_root_path(absolute: str) -> None:
+    """Raise ``BadRootPath`` unless SQLite can open ``state.db`` in a directory.
+
+    SQLite resolves symbolic links.
+    """
+    try:
+        absolute.encode()
+    except UnicodeEncodeError:
+        raise BadRootPath("is not UTF-8, as SQLite requires it") from None
+    paths = absolute, os.path.realpath(absolute)
+    size_bytes = max(len(os.fsencode(path)) for path in paths)
+    if size_bytes > MOST_ROOT_PATH_BYTES:
+        raise BadRootPath(f"has bytes={size_bytes}, SQLite takes at most {MOST_ROOT_PATH_BYTES}")
 
 
 def reading_host(root: str) -> Host:

@@ -107,6 +107,9 @@ def test_a_root_that_cannot_be_is_refused(tmp_path: Path) -> None:
         f"Error: --root {tmp_path}/file: File exists ({tmp_path}/file); name another directory\n"
     )
     assert "name another directory" in refused(tmp_path / "file" / "below")
+    assert refused(tmp_path / "odd\udcff").endswith(
+        "the path is not UTF-8, as SQLite requires it; name another directory\n"
+    )
 
 
 def test_a_name_that_another_agent_has_is_reported(tmp_path: Path) -> None:

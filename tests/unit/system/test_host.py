@@ -10,9 +10,11 @@ import threading
 from functools import partial
 from pathlib import Path
 
+import apsw
 import pytest
 
-from system.host import RealIds, real_host, run
+from system.errors import BadRootPath
+from system.host import MOST_ROOT_PATH_BYTES, RealIds, reading_host, real_host, run
 from system.ports import FileKind, Host, OpenMode
 from system.workers import THREADS
 
@@ -235,6 +237,43 @@ def test_a_database_is_in_wal_mode_fully_synchronous_and_exclusive(host: Host) -
     # The shared-memory file would be there if WAL had been entered before exclusive mode.
     assert sorted(host.files.listdir("")) == ["state.db", "state.db-wal"]
     connection.close()
+
+
+def root_of(tmp_path: Path, size_bytes: int) -> Path:
+    """A path of so many bytes, whose names are short enough."""
+    parents = tmp_path / ("x" * 100) / ("y" * 100)
+    left = size_bytes - len(str(parents)) - 1
+    return parents / ("z" * (left // 2)) / ("z" * (left - left // 2 - 1))
+
+
+def test_the_longest_path_of_a_root_is_the_longest_that_sqlite_opens(tmp_path: Path) -> None:
+    longest, longer = (root_of(tmp_path, MOST_ROOT_PATH_BYTES + more) for more in (0, 1))
+    assert len(str(longest)) == 495
+    real_host(str(longest)).database.open("state.db").close()
+    with pytest.raises(
+        BadRootPath, match=r"the path has bytes=496, SQLite takes at most 495; name"
+    ):
+        real_host(str(longer))
+    assert not longer.exists()
+    longer.mkdir(parents=True)
+    with pytest.raises(apsw.CantOpenError):
+        apsw.Connection(str(longer / "state.db"))
+    with pytest.raises(BadRootPath, match="bytes=496"):
+        reading_host(str(longer)).database.open("state.db")
+
+
+def test_a_path_counts_with_its_links_resolved(tmp_path: Path) -> None:
+    longer = root_of(tmp_path, MOST_ROOT_PATH_BYTES + 1)
+    longer.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(longer)
+    with pytest.raises(BadRootPath, match="bytes=496"):
+        real_host(str(tmp_path / "link"))
+
+
+def test_a_path_that_is_not_utf_8_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(BadRootPath, match="the path is not UTF-8, as SQLite requires it; name"):
+        real_host(str(tmp_path / "odd\udcff"))
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("times", [1, 2])
