@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Final, assert_never, cast
+from typing import Final, assert_never
 
 from system.durable.activity import (
     ACTIVITIES,
@@ -160,9 +160,7 @@ class ActivityStore:
         if provider_ref is not None:
             check_texts(provider_ref=provider_ref)
         # Its agent gets both in a message.
-        size_bytes = len(canonical([by, provider_ref]))
-        if size_bytes > MOST_ARGUMENT_BYTES:
-            raise PayloadTooLarge(size_bytes, MOST_ARGUMENT_BYTES)
+        _check_size(len(canonical([by, provider_ref])))
         activity = self.read(transaction, key)
         is_asked = activity.status in (ActivityStatus.UNCERTAIN, ActivityStatus.FAILED)
         if not is_asked or activity.decided_by is not None:
@@ -291,20 +289,35 @@ def _notice(activity: Activity) -> JsonObject:
 
 
 def _performed(activity: Activity, performed: Performed) -> Activity:
-    """Return an activity as DONE; a result that no message can contain is omitted."""
-    result, named = performed.result, cast("object", performed.provider_ref)
+    """Return an activity as DONE; a provider_ref or a result that no message takes is left out."""
+    provider_ref, reference, result, left_out = None, b"null", b"null", list[str]()
     try:
-        if not (named is None or isinstance(named, str)):
-            raise NotPlainJson("provider_ref", f"{named!r:.100} is not a text")
-        encoded, reason = canonical(result, DEEPEST_RESULT), None
-        reference = canonical(named)
-        if len(encoded) + len(reference) > MOST_ARGUMENT_BYTES:
-            raise PayloadTooLarge(len(encoded) + len(reference), MOST_ARGUMENT_BYTES)
-        result_json = encoded.decode("ascii")
+        reference = _reference(performed.provider_ref)
+        provider_ref = performed.provider_ref
     except (NotPlainJson, PayloadTooLarge) as refused:
-        result_json, reason = "null", f"its result is left out: {refused}"
-        performed = Performed(None, None)
+        left_out.append(f"its provider_ref is left out: {refused}")
+    try:
+        encoded = canonical(performed.result, DEEPEST_RESULT)
+        _check_size(len(encoded) + len(reference))
+        result = encoded
+    except (NotPlainJson, PayloadTooLarge) as refused:
+        left_out.append(f"its result is left out: {refused}")
     return activity._replace(
-        status=ActivityStatus.DONE, provider_ref=performed.provider_ref,
-        result_json=result_json, reason=reason,
+        status=ActivityStatus.DONE, provider_ref=provider_ref,
+        result_json=result.decode("ascii"), reason="; ".join(left_out) or None,
     )  # fmt: skip
+
+
+def _reference(named: object) -> bytes:
+    """Return a provider_ref as canonical JSON; raises ``NotPlainJson`` or ``PayloadTooLarge``."""
+    if not (named is None or isinstance(named, str)):
+        raise NotPlainJson("provider_ref", f"{shown(named, 100)} is not a text")
+    encoded = canonical(named)
+    _check_size(len(encoded))
+    return encoded
+
+
+def _check_size(size_bytes: int) -> None:
+    """Raise ``PayloadTooLarge`` if so many bytes are more than a message takes."""
+    if size_bytes > MOST_ARGUMENT_BYTES:
+        raise PayloadTooLarge(size_bytes, MOST_ARGUMENT_BYTES)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from decimal import Decimal
+from typing import Any, cast
 
 import pytest
 
@@ -18,7 +19,7 @@ from system.durable.retention import remove_settled
 from system.durable.state import Transaction
 from system.durable.task import Checkpoint, TaskStatus
 from system.errors import NotPlainJson
-from system.ports import Action, Performed, SideEffectClass
+from system.ports import Action, Json, Performed, SideEffectClass
 from tests.unit.durable.durable_bench import Bench
 
 KEY = "activity:t:1"
@@ -87,15 +88,34 @@ def test_a_performed_activity_keeps_its_result(bench: Bench) -> None:
     assert (row.status, row.provider_ref, row.result) == ("DONE", "mail-7", {"sent": True})
 
 
-@pytest.mark.parametrize("performed", [Performed("\ud800", 1), Performed("a", float("nan"))])
-def test_a_result_that_is_no_json_does_not_undo_the_effect(
-    bench: Bench, performed: Performed
+@pytest.mark.parametrize(
+    ("performed", "kept", "reason"),
+    [
+        (Performed("\ud800", 1), (None, 1), "its provider_ref is left out: value: lone surrogate"),
+        (Performed(cast("str", 7), 1), (None, 1), "its provider_ref is left out: provider_ref: 7"),
+        (Performed("x" * (1 << 20), 1), (None, 1), "its provider_ref is left out: a payload of"),
+        (Performed("a", float("nan")), ("a", None), "its result is left out: value: nan is not"),
+        (Performed("a", cast("Json", Decimal(1))), ("a", None), "its result is left out: value: D"),
+        (Performed("a", "x" * (1 << 20)), ("a", None), "its result is left out: a payload of size"),
+    ],
+)
+def test_what_no_message_takes_is_left_out_and_does_not_undo_the_effect(
+    bench: Bench, performed: Performed, kept: tuple[object, object], reason: str
 ) -> None:
     intend(bench)
     attempt(bench)
     row = record(bench, performed)
+    assert (row.status, row.provider_ref, row.result) == ("DONE", *kept)
+    assert (row.reason or "").startswith(reason)
+    assert "; its" not in (row.reason or "")
+
+
+def test_both_parts_of_an_outcome_may_be_left_out(bench: Bench) -> None:
+    intend(bench)
+    attempt(bench)
+    row = record(bench, Performed("\ud800", float("nan")))
     assert (row.status, row.provider_ref, row.result) == ("DONE", None, None)
-    assert "its result is left out" in (row.reason or "")
+    assert (row.reason or "").count(" is left out: ") == 2
 
 
 @pytest.mark.parametrize("changed", [{"arguments": {"to": "Bob"}}, {"action": DEDUP}])

@@ -192,7 +192,7 @@ def test_a_result_that_no_message_takes_is_left_out(result: object) -> None:
     room, ada = opened(Performed("ref", cast("Json", result)))
     perform(room, ada)
     [row] = activities(room)
-    assert (row.status, row.result, row.provider_ref) == ("DONE", None, None)
+    assert (row.status, row.result, row.provider_ref) == ("DONE", None, "ref")
     assert (row.reason or "").startswith("its result is left out: ")
 
 
