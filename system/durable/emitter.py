@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import isfinite
 from typing import Final, NamedTuple
 
 from system.durable.dedup import give_key, holder_of, pass_key, release_keys, take_key
@@ -17,7 +18,7 @@ from system.durable.producers import (
     producer_of,
     source_named,
 )
-from system.durable.seconds import LATEST
+from system.durable.seconds import YEAR_10000
 from system.durable.state import Transaction
 from system.durable.trigger import (
     NOT_DONE,
@@ -101,10 +102,14 @@ def checked_description(description: str | None) -> str | None:
 
 def checked_time(moment: float) -> float:
     """Return a time in seconds since 1970; raises ``BadTrigger``."""
-    # NaN is in no range.
-    if type(moment) not in (int, float) or not -LATEST <= moment <= LATEST:
+    is_number = type(moment) is int or (type(moment) is float and isfinite(moment))
+    if not is_number:
         raise BadTrigger(
             f"the time {shown(moment, 40)} is not a finite number of seconds since 1970"
+        )
+    if not -YEAR_10000 < moment < YEAR_10000:
+        raise BadTrigger(
+            f"the time {shown(moment, 40)} is after the year 9999, or as long before 1970"
         )
     return float(moment)
 
@@ -258,7 +263,8 @@ def check_recipient(sessions: Sessions, session_id: str | None, *, routable: boo
 def _is_there(transaction: Transaction, trigger_id: str) -> bool:
     if type(trigger_id) is not str or not _ID.fullmatch(trigger_id):
         raise BadTrigger(
-            f"trigger_id={shown(trigger_id, 100)} is not an id of visible ASCII characters"
+            f"trigger_id={shown(trigger_id, 100)} is not an id;"
+            " give 1 to 200 visible ASCII characters"
         )
     try:
         return TRIGGERS.read(transaction, trigger_id) is not None

@@ -87,11 +87,11 @@ class BadTrigger(RuntimeRefused):
     """A trigger cannot be emitted as it is described.
 
     Cause: an unknown source, a malformed key, a priority outside the producer's range, or a time
-    that is not finite. Cure: see the table of producers in ``docs/durable.md``.
+    that is not finite. Cure: see the section on triggers in ``docs/durable.md``.
     """
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"{reason}; see the table of producers in docs/durable.md")
+        super().__init__(f"{reason}; see the section on triggers in docs/durable.md")
 
 
 class KeyOfAnotherSource(RuntimeRefused):
@@ -170,11 +170,11 @@ class BadSchedule(RuntimeRefused):
     """A schedule cannot be created as it is described.
 
     Cause: an unknown kind or zone, or a specification that is malformed or has no future time.
-    Cure: see the table of schedules in ``docs/durable.md``.
+    Cure: see the section on schedules in ``docs/durable.md``.
     """
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"{reason}; see the table of schedules in docs/durable.md")
+        super().__init__(f"{reason}; see the section on schedules in docs/durable.md")
 
 
 class UnknownSchedule(RuntimeRefused):

@@ -19,7 +19,7 @@ from typing import Final
 from croniter import CroniterBadCronError, croniter
 
 from system.durable.errors import BadSchedule
-from system.durable.seconds import LATEST
+from system.durable.seconds import YEAR_10000
 from system.ports import Zones
 
 LONGEST_PERIOD_S: Final = 10 * 366 * 86_400
@@ -95,8 +95,10 @@ class Every(Recurrence):
     anchor: int
 
     def after(self, moment: int) -> int | None:
-        """Return the next multiple."""
-        return self.anchor + max(1, (moment - self.anchor) // self.period_s + 1) * self.period_s
+        """Return the next multiple; none is after the year 9999."""
+        count = max(1, (moment - self.anchor) // self.period_s + 1)
+        following = self.anchor + count * self.period_s
+        return following if following < YEAR_10000 else None
 
     def last(self, moment: int) -> int:
         """Return the last multiple."""
@@ -155,7 +157,7 @@ class Cron(Recurrence):
 
     def last(self, moment: int) -> int:
         """Return the last match; croniter goes back incorrectly at changes of the clocks."""
-        moment, span_s = min(moment, LATEST), _FIRST_SPAN_S
+        moment, span_s = min(moment, YEAR_10000), _FIRST_SPAN_S
         while (found := self.after(moment - span_s)) is None or found > moment:
             span_s *= 8
         times = takewhile(lambda each: each <= moment, self._times(found))

@@ -31,7 +31,7 @@ from system.durable.schedule import (
     ScheduleSpec,
     schedule_id_of,
 )
-from system.durable.seconds import LATEST, SECOND_NS, seconds_of
+from system.durable.seconds import SECOND_NS, YEAR_10000, seconds_of
 from system.durable.state import Transaction
 from system.durable.trigger import (
     NOT_DONE,
@@ -74,7 +74,8 @@ class ScheduleStore:
             schedule_id = self._ids.uuid_hex()
         elif type(schedule_id) is not str or not _ID.fullmatch(schedule_id):
             raise BadSchedule(
-                f"schedule_id={shown(schedule_id, 100)} is not an id of letters and digits"
+                f"schedule_id={shown(schedule_id, 100)} is not an id;"
+                " give 1 to 100 ASCII letters, digits and _ . -"
             )
         elif _is_taken(transaction, schedule_id):
             return Scheduled(schedule_id, created=False)
@@ -336,7 +337,7 @@ def _first(schedule: Schedule, zones: Zones, now_ns: int) -> int:
     """Return the first occurrence; that of a schedule of kind ``once`` may have just passed."""
     after = -1 if schedule.is_once else max(now_ns // SECOND_NS, schedule.last_nominal or 0)
     nominal = _times(schedule, zones).after(after)
-    if nominal is None or not (schedule.last_nominal or 0) < nominal <= LATEST:
+    if nominal is None or not (schedule.last_nominal or 0) < nominal < YEAR_10000:
         raise BadSchedule(f"spec={schedule.spec!r:.100} has no time to come")
     return nominal
 

@@ -11,8 +11,8 @@ from typing import Final
 from system.ports import Clock
 
 SECOND_NS: Final = 10**9
-LATEST: Final = 253_402_300_800
-"""The end of the year 9999, in seconds since 1970."""
+YEAR_10000: Final = 253_402_300_800
+"""The beginning of the year 10000, in seconds since 1970; all times of rows are before it."""
 
 
 def seconds_of(moment_ns: int) -> float:

@@ -203,7 +203,15 @@ def _spec(**members: Any) -> TriggerSpec:
         (TriggerSpec("IMMEDIATE", priority=11), BadTrigger, "priority=11 is not from 10 to 10"),
         (TriggerSpec("IMMEDIATE", fire_at=nan), BadTrigger, "the time nan is not a finite"),
         (TriggerSpec("IMMEDIATE", fire_at=-inf), BadTrigger, "the time -inf is not a finite"),
-        (TriggerSpec("IMMEDIATE", fire_at=1e300), BadTrigger, "not a finite number of seconds"),
+        (_spec(fire_at="1"), BadTrigger, "the time '1' is not a finite number of seconds"),
+        (TriggerSpec("IMMEDIATE", fire_at=253402300800.0), BadTrigger, "is after the year 9999"),
+        (TriggerSpec("IMMEDIATE", fire_at=3.2e11), BadTrigger, "is after the year 9999"),
+        (TriggerSpec("IMMEDIATE", fire_at=10**400), BadTrigger, "is after the year 9999"),
+        (
+            TriggerSpec("IMMEDIATE", fire_at=-3.2e11),
+            BadTrigger,
+            "or as long before 1970; see the sec",
+        ),
         (TriggerSpec("IMMEDIATE", payload=nan), NotPlainJson, "not a finite number"),
         (TriggerSpec("IMMEDIATE", description="\ud800"), NotPlainJson, "lone surrogate"),
         (TriggerSpec("IMMEDIATE", description="a" * 10_001), BadTrigger, "characters=10001"),
@@ -230,8 +238,13 @@ def test_bad_input_is_refused_and_writes_nothing(
 
 @pytest.mark.parametrize("trigger_id", ["", "a b", "ü", "a" * 201])
 def test_an_id_that_is_no_id_is_refused(bench: Bench, trigger_id: str) -> None:
-    with pytest.raises(BadTrigger, match="is not an id"):
+    with pytest.raises(BadTrigger, match="is not an id; give 1 to 200 visible ASCII characters"):
         emitted(bench, TriggerSpec("IMMEDIATE", session_id="s"), trigger_id)
+
+
+def test_the_last_second_of_the_year_9999_is_a_time(bench: Bench) -> None:
+    trigger_id = bench.emit(fire_at=253402300799)
+    assert bench.row(trigger_id).fire_at == 253402300799
 
 
 def test_the_session_of_a_trigger_may_be_unserved(bench: Bench) -> None:

@@ -8,7 +8,7 @@ from datetime import tzinfo
 import pytest
 
 from system.durable.errors import BadSchedule
-from system.durable.seconds import LATEST
+from system.durable.seconds import YEAR_10000
 from system.durable.state import Bindings, SqlRow, Transaction
 from system.durable.stores import Stores
 from tests.unit.durable.durable_bench import Bench
@@ -16,7 +16,7 @@ from tests.unit.durable.test_schedule_store import fire, made, schedule, waiting
 
 
 def test_a_schedule_without_a_time_before_the_year_10000_ends(bench: Bench) -> None:
-    last = LATEST - 365 * 86_400
+    last = YEAR_10000 - 365 * 86_400
     bench.advance(last - 600 - bench.now)
     made(bench, kind="cron", spec="0 0 1 1 *")
     assert schedule(bench).next_fire_at == last
@@ -27,6 +27,15 @@ def test_a_schedule_without_a_time_before_the_year_10000_ends(bench: Bench) -> N
     for kind, spec in (("cron", "0 0 1 1 *"), ("every", "300000000")):
         with pytest.raises(BadSchedule, match="has no time to come"):
             made(bench, "b", kind=kind, spec=spec)
+
+
+def test_a_period_ends_with_the_year_9999(bench: Bench) -> None:
+    bench.advance(YEAR_10000 - 300 - bench.now)
+    made(bench, kind="every", spec="200")
+    bench.advance(200)
+    fire(bench)
+    assert schedule(bench).ended_at is not None
+    assert waiting(bench) == []
 
 
 def rows_read(bench: Bench, schedules: int, monkeypatch: pytest.MonkeyPatch) -> int:
@@ -87,7 +96,7 @@ def test_a_schedule_whose_zone_is_not_known_any_more_is_paused_and_reported(benc
     assert due is not None
     assert bench.do(bench.stores.triggers.claim, due) is None
     failed, paused = bench.row(due), schedule(bench)
-    reason = "zone='UTC' is not known; see the table of schedules in docs/durable.md"
+    reason = "zone='UTC' is not known; see the section on schedules in docs/durable.md"
     assert (failed.status, failed.attempts, failed.reason) == ("FAILED", 0, reason)
     assert (paused.paused, paused.next_fire_at, paused.reason) == (True, None, reason)
     assert [each.message_id for each in bench.stores.reports.take()] == [f"{due}.dead"]

@@ -169,7 +169,7 @@ def test_a_one_time_schedule_has_one_time(spec: str, zone: str, expected: str) -
 
 @pytest.mark.parametrize("zone", ["Mars/Olympus", "", "..", "Europe", "/etc/passwd"])
 def test_an_unknown_zone_is_refused(zone: str) -> None:
-    with pytest.raises(BadSchedule, match="is not known; see the table of schedules"):
+    with pytest.raises(BadSchedule, match="is not known; see the section on schedules"):
         cron("0 9 * * *", zone)
 
 

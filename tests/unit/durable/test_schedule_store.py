@@ -343,7 +343,8 @@ def test_a_damaged_schedule_is_reported_and_its_occurrence_still_run(bench: Benc
         ({"kind": "once", "spec": "1969-12-31T00:00Z"}, BadSchedule, "has no time to come"),
         ({"priority": 50}, BadTrigger, "priority=50 is not from 20 to 40"),
         ({"session_id": "gone"}, NoRecipient, "it is ended"),
-        ({"schedule_id": "a:b"}, BadSchedule, "is not an id of letters"),
+        ({"schedule_id": "a:b"}, BadSchedule, "give 1 to 100 ASCII letters, digits and _ . -"),
+        ({"kind": "once", "spec": "9999-12-31T23:00-01:00"}, BadSchedule, "has no time to come"),
     ],
 )
 def test_a_bad_schedule_is_refused_and_nothing_is_kept(

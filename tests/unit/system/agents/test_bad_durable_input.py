@@ -21,8 +21,8 @@ from system.runtime import Options
 from tests.unit.system.agents.room import Room, opened
 
 OWN = "the session of Ada"
-PRODUCERS = "see the table of producers in docs/durable.md"
-SCHEDULES = "see the table of schedules in docs/durable.md"
+TRIGGERS = "see the section on triggers in docs/durable.md"
+SCHEDULES = "see the section on schedules in docs/durable.md"
 PLAIN = "convert it to plain JSON first"
 
 NOW = TriggerSpec("IMMEDIATE", session_id=OWN)
@@ -30,9 +30,9 @@ DAILY = ScheduleSpec("cron", "0 9 * * *", session_id=OWN)
 
 
 BAD_TRIGGERS = {
-    "unknown source": (NOW._replace(source="SPAM"), BadTrigger, PRODUCERS),
-    "fire_at is not a number": (NOW._replace(fire_at=nan), BadTrigger, PRODUCERS),
-    "fire_at is infinite": (NOW._replace(fire_at=inf), BadTrigger, PRODUCERS),
+    "unknown source": (NOW._replace(source="SPAM"), BadTrigger, TRIGGERS),
+    "fire_at is not a number": (NOW._replace(fire_at=nan), BadTrigger, TRIGGERS),
+    "fire_at is infinite": (NOW._replace(fire_at=inf), BadTrigger, TRIGGERS),
     "payload with NaN": (NOW._replace(payload=[nan]), NotPlainJson, PLAIN),
     "payload with a surrogate": (NOW._replace(payload={"a": "\ud800"}), NotPlainJson, PLAIN),
     "payload over 1 MiB": (NOW._replace(payload="a" * (1 << 20)), PayloadTooLarge, "send its name"),
@@ -105,7 +105,7 @@ def test_a_bad_schedule_is_refused_and_nothing_is_written(
 @pytest.mark.parametrize("spec", [None, "IMMEDIATE", {"source": "IMMEDIATE"}, ("every", "60")])
 def test_a_value_that_is_no_specification_is_refused(room: Room, spec: Any) -> None:
     before, schedules = files_of(room), room.runtime.schedules
-    with pytest.raises(BadTrigger, match=f"is not a TriggerSpec; {PRODUCERS}"):
+    with pytest.raises(BadTrigger, match=f"is not a TriggerSpec; {TRIGGERS}"):
         room.run(room.runtime.emit(spec))
     for call in (schedules.create(spec, "s"), schedules.change("s", spec)):
         with pytest.raises(BadSchedule, match=f"is not a ScheduleSpec; {SCHEDULES}"):
