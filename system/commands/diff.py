@@ -6,6 +6,7 @@ import click
 
 from system.commands.offline import (
     FOUND,
+    USAGE,
     echo_json,
     json_option,
     leave,
@@ -14,6 +15,7 @@ from system.commands.offline import (
     root_option,
 )
 from system.ports import JsonObject
+from system.recording.records.errors import ForeignRecordFile, RecordCorruptedError
 from system.recording.records.json_difference import differences
 from system.recording.records.record import ExecutionRecord
 
@@ -27,11 +29,16 @@ def diff(root: str, first: str, second: str, as_json: bool) -> None:
     """Compare two executions.
 
     Compares envelope, router decision, events and final response, but not the times and ids of
-    the header. Exit codes: 0 they are equal, 1 they differ, 2 usage, 130 interrupted.
+    the header. Exit codes: 0 they are equal, 1 they differ, 2 usage, or one of them cannot be read,
+    130 interrupted.
     """
     with reporting(root):
-        store = records_of(root)
-        found = list(differences(_compared(store.load(first)), _compared(store.load(second))))
+        try:
+            store = records_of(root)
+            before, after = _compared(store.load(first)), _compared(store.load(second))
+        except (RecordCorruptedError, ForeignRecordFile) as damaged:
+            leave(USAGE, damaged)
+        found = list(differences(before, after))
         if as_json:
             echo_json([difference.to_dict() for difference in found])
         else:

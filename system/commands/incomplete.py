@@ -45,7 +45,7 @@ def incomplete(root: str, with_retried: bool, as_json: bool) -> None:
     Exit codes: 0 none was interrupted, 1 there are some, or records that cannot be read, 2
     usage, 130 interrupted.
     """
-    with reporting(root):
+    with reporting(root, as_json=as_json):
         store = records_of(root)
         report = detect_incomplete(store)
         executions = _with_committed(store, host_of(root).files, report.executions)

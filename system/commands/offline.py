@@ -66,8 +66,12 @@ def leave(code: int, *sentences: object) -> NoReturn:
 
 
 @contextmanager
-def reporting(root: str) -> Iterator[None]:
-    """Report errors in one sentence, with their exit codes."""
+def reporting(root: str, *, as_json: bool = False) -> Iterator[None]:
+    """Report errors in one sentence, with their exit codes.
+
+    ``as_json`` is given by a command that prints a list as JSON: if damage lets it read nothing,
+    it prints an empty list.
+    """
     try:
         yield
     except NotReplayableError as refused:
@@ -79,6 +83,8 @@ def reporting(root: str) -> Iterator[None]:
     except ReplayHashMismatchError as mismatch:
         leave(MISMATCH, mismatch)
     except (RecordCorruptedError, ForeignRecordFile, RowDamaged) as damaged:
+        if as_json:
+            echo_json([])
         leave(FOUND, damaged)
     except RecordNotFoundError as unknown:
         leave(USAGE, f"--root {root}: {unknown}")

@@ -51,7 +51,7 @@ def records() -> None:
 @json_option
 def list_records(root: str, as_json: bool) -> None:
     """List the records. Entries of the log that may not be durable yet are included."""
-    with reporting(root):
+    with reporting(root, as_json=as_json):
         store = records_of(root)
         damaged: list[str] = []
         newer: list[str] = []
@@ -124,7 +124,7 @@ def verify(root: str, execution_ids: tuple[str, ...], as_json: bool) -> None:
 
     By default all records are verified, and the log. Records of a newer version are not verified.
     """
-    with reporting(root):
+    with reporting(root, as_json=as_json):
         store = records_of(root)
         problems, newer = list[str](), list[str]()
         if not execution_ids:

@@ -200,6 +200,35 @@ def test_a_verification_is_printed_as_json(root: Path, ids: list[str]) -> None:
     }
 
 
+@REPORTING
+@pytest.mark.parametrize("path", ["checkpoint", "records"])
+@pytest.mark.usefixtures("ids")
+def test_a_command_that_can_read_nothing_prints_an_empty_list(
+    root: Path, command: str, path: str
+) -> None:
+    (root / path).rename(root / "moved")
+    (root / path).mkdir() if path == "checkpoint" else (root / path).touch()
+    result = invoke(root, *command.split(), "--json")
+    assert (result.exit_code, json.loads(result.stdout)) == (1, [])
+    assert result.stderr.startswith(f"{path}: it is not a ")
+    plain = invoke(root, *command.split())
+    assert (plain.exit_code, plain.stdout, plain.stderr) == (1, "", result.stderr)
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_records_that_cannot_be_compared_are_no_difference(
+    root: Path, ids: list[str], more: tuple[str, ...]
+) -> None:
+    spoil(root, ids[0])
+    for pair in (ids, reversed(ids)):
+        result = invoke(root, "diff", *pair, *more)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert f"{ids[0]}.json" in result.stderr
+    (root / "checkpoint").unlink()
+    (root / "checkpoint").mkdir()
+    assert invoke(root, "diff", *ids, *more).exit_code == 2
+
+
 def test_differences_are_printed_as_json(root: Path) -> None:
     one = finished()
     route = replace(one.events[1], frozen_payload=FrozenJson.of({"agent": [1]}))
