@@ -157,6 +157,8 @@ class ActivityStore:
         except ValueError as bad:
             raise BadActivity(reason_of(bad)) from None
         check_texts(by=by)
+        if not by:
+            raise BadActivity("by='' names no person")
         if provider_ref is not None:
             check_texts(provider_ref=provider_ref)
         # Its agent gets both in a message.

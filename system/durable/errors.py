@@ -209,7 +209,7 @@ class BadActivity(RuntimeRefused):
     """An activity cannot be recorded as it is described.
 
     Cause: a malformed key, arguments that are too large, an action that is not IRREVERSIBLE, or
-    a decision that does not exist.
+    a decision that does not exist, or that names no person.
     Cure: see the section on activities in ``docs/durable.md``.
     """
 

@@ -225,6 +225,15 @@ def test_a_person_has_it_performed_again(bench: Bench) -> None:
         resolve(bench, Decision.AGAIN)
 
 
+def test_a_decision_names_a_person(bench: Bench) -> None:
+    intend(bench)
+    attempt(bench)
+    record(bench, Unknown("timeout"))
+    with pytest.raises(BadActivity, match="by='' names no person; see the section on activities"):
+        bench.do(bench.stores.activities.resolve, KEY, Decision.PERFORMED, "")
+    assert read(bench).decided_by is None
+
+
 def test_an_activity_under_way_is_not_resolved(bench: Bench) -> None:
     intend(bench)
     with pytest.raises(AlreadyDecided, match="is INTENT"):

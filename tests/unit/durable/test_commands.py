@@ -198,6 +198,13 @@ def test_an_activity_is_decided_by_one_decision(root: RealRoot, given: str) -> N
     assert root.lines("activities", "list")[0][2] == "UNCERTAIN"
 
 
+def test_a_decision_of_nobody_is_refused(root: RealRoot) -> None:
+    intend(root, "activity:t:1", Unknown("timeout"))
+    refused = root.run("activities", "resolve", "activity:t:1", "--performed", "--by", "")
+    assert (refused.exit_code, "by='' names no person" in refused.stderr) == (2, True)
+    assert root.lines("activities", "list")[0][2] == "UNCERTAIN"
+
+
 def test_schedules_and_status(root: RealRoot) -> None:
     def work(stores: Stores, transaction: Transaction) -> None:
         for schedule_id in ("a", "b"):
