@@ -1,7 +1,7 @@
 """The standard output and error of a command, which may take no more.
 
-A command cannot do its work without its output, so the first refused write ends it. Nobody can be
-told about a refused error stream, so it changes nothing, and the exit code tells the rest.
+A command cannot do its work without its output, so the first refused write ends it. A refused write
+to the error stream changes nothing: the exit code is still right.
 """
 
 from __future__ import annotations
