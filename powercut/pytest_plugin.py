@@ -120,7 +120,10 @@ def powercut_disk(powercut_model: PersistenceModel) -> Process:
 
 @pytest.fixture
 def powercut_explore(powercut_model: PersistenceModel) -> Callable[..., Exploration]:
-    """``powercut.explore`` under the model of the test."""
+    """``powercut.explore`` under the model of the test.
+
+    As there, a check and limits that are left out are the attributes of the workload.
+    """
     from powercut.explorer.explore import explore
 
     def powercut_explore(*arguments: Any, **options: Any) -> Exploration:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from powercut.config import FILE, Config, find_config
+from powercut.explorer.arguments import check_of, limits_of
 from powercut.explorer.limits import Limits
 from powercut.fuzz.mutant import MutantEntry
 from powercut.fuzz.target import TargetEntry
@@ -88,12 +89,8 @@ class Registry:
         reference = self._reference("workload", self.config.workloads, name)
         with self._located("workload", name):
             run = _callable(reference)
-            own = _callable(check) if check is not None else getattr(run, "check", None)
-            if own is not None and not callable(own):
-                raise HarnessError(f"the check of {name} is not callable: {own!r}")
-            limits = getattr(run, "limits", Limits())
-            if not isinstance(limits, Limits):
-                raise HarnessError(f"the limits of {name} are {limits!r}, and no powercut.Limits")
+            own = _callable(check) if check is not None else check_of(run, name)
+            limits = limits_of(run, name)
         about = getattr(run, "about", "") or (run.__doc__ or "").partition("\n")[0]
         return WorkloadEntry(
             name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from powercut.explorer.limits import Limits
 from sim.disk.crash.image import Image
@@ -24,6 +25,11 @@ def must_be_functions(workload: object, check: object) -> None:
         raise HarnessError(f"the {name} {function!r:.100} is not callable{hint}")
 
 
+def name_of(workload: object) -> str:
+    """Return the name of a workload for a sentence."""
+    return str(getattr(workload, "__qualname__", workload))
+
+
 def as_model(model: object) -> PersistenceModel:
     """Return a model that is given by its name or itself."""
     if isinstance(model, PersistenceModel):
@@ -35,10 +41,31 @@ def as_model(model: object) -> PersistenceModel:
     return model_named(model)
 
 
-def as_limits(limits: object) -> Limits:
-    """Return the limits; those that are missing are the default ones."""
+def check_of(workload: object, name: str) -> Callable[..., None] | None:
+    """Return the attribute ``check`` of the workload ``name``, None if it has none."""
+    check: Callable[..., None] | None = getattr(workload, "check", None)
+    if check is not None and not callable(check):
+        raise HarnessError(f"the check of {name} is not callable: {check!r}")
+    return check
+
+
+def limits_of(workload: object, name: str) -> Limits:
+    """Return the attribute ``limits`` of the workload ``name``, or the default ones."""
+    limits = getattr(workload, "limits", Limits())
+    if not isinstance(limits, Limits):
+        raise HarnessError(f"the limits of {name} are {limits!r}, and no powercut.Limits")
+    return limits
+
+
+def as_check(check: Callable[..., None] | None, workload: object) -> Callable[..., None] | None:
+    """Return the check; one that is missing is the workload's own, if it has one."""
+    return check_of(workload, name_of(workload)) if check is None else check
+
+
+def as_limits(limits: object, workload: object) -> Limits:
+    """Return the limits; those that are missing are the workload's own, or the default ones."""
     if limits is None:
-        return Limits()
+        return limits_of(workload, name_of(workload))
     if not isinstance(limits, Limits):
         raise HarnessError(f"limits is {limits!r:.100} and must be a value of powercut.Limits")
     return limits

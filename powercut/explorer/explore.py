@@ -13,6 +13,7 @@ from typing import TypeAlias, cast
 
 from oracles.violation import Violation
 from powercut.explorer.arguments import (
+    as_check,
     as_image,
     as_limits,
     as_model,
@@ -66,9 +67,10 @@ def explore(
 
     ``check(known)`` is called on the disk that the next boot finds, with the values that were
     acknowledged and in flight at the crash; ``check(process, known)`` gets a process as well.
-    It raises a ``Violation``; any other exception counts as a recovery that fails. Without a
-    check, the values are mappings from path to content (None for no file), and after a crash the
-    files must show the last acknowledged value or one in flight.
+    It raises a ``Violation``; any other exception counts as a recovery that fails. A ``check`` or
+    ``limits`` that is left out is the attribute of the workload with this name, if there is one.
+    Without a check, the values are mappings from path to content (None for no file), and after a
+    crash the files must show the last acknowledged value or one in flight.
 
     A workload that takes ``ack`` alone runs in a forked process, and so does each call of its
     check: memory of one cannot answer for the disk in another.
@@ -92,7 +94,8 @@ def explore(
         assert explore(save, model="ext4-ordered").safe
     """
     must_be_functions(workload, check)
-    found, limits = as_model(model), as_limits(limits)
+    check = as_check(check, workload)
+    found, limits = as_model(model), as_limits(limits, workload)
     recorded = record(workload, found, as_image(image), as_root(root), limits)
     return judged(recorded, check, [found], limits)[found.name]
 
@@ -106,10 +109,12 @@ def explore_models(
 ) -> dict[str, Exploration]:
     """Explore under every persistence model; return the verdicts by model, strongest first.
 
-    The workload runs once, on a disk under ``posix``, which guarantees least.
+    The workload runs once, on a disk under ``posix``, which guarantees least. ``check`` and
+    ``limits`` are those of ``explore``.
     """
     must_be_functions(workload, check)
-    models, limits = tuple(MODELS.values()), as_limits(limits)
+    check = as_check(check, workload)
+    models, limits = tuple(MODELS.values()), as_limits(limits, workload)
     recorded = record(workload, models[-1], as_image(image), as_root(root), limits)
     return judged(recorded, check, models, limits)
 

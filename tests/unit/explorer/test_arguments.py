@@ -11,6 +11,7 @@ from oracles.history import History, Known
 from powercut import image_of
 from powercut.explorer.explore import explore, explore_models
 from powercut.explorer.limits import Limits
+from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import MODELS
 from sim.errors import HarnessError
 
@@ -79,6 +80,64 @@ def test_a_root_may_be_a_path(tmp_path: Path) -> None:
     image = image_of(tmp_path, root)
     assert explore(save, check, root=root, image=image).safe
     assert "/disk2/old" in {path for path, _ in image.tree()}
+
+
+def save_in_vain(process: Process, ack: History) -> None:
+    process.mkdir("/d")
+    ack(1)
+
+
+def fail(_process: Process, known: Known) -> None:
+    assert not known.acknowledged
+
+
+def pass_always(_process: Process, _known: Known) -> None:
+    """Pass on any disk."""
+
+
+def recover_by_a_write(process: Process, _known: Known) -> None:
+    """Fail if a crash of the check itself leaves its mark."""
+    assert "mark" not in process.listdir("/")
+    process.mkdir("/mark")
+    process.rmdir("/mark")
+
+
+@pytest.mark.parametrize("through", ["explore", "explore_models", "powercut_explore"])
+def test_a_check_and_limits_that_are_left_out_are_those_of_the_workload(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, through: str
+) -> None:
+    def is_safe(*arguments: Any, **options: Any) -> bool:
+        if through == "explore_models":
+            found = explore_models(save_in_vain, *arguments, **options)
+            return all(each.safe for each in found.values())
+        function = explore if through == "explore" else request.getfixturevalue(through)
+        return bool(function(save_in_vain, *arguments, **options).safe)
+
+    monkeypatch.setattr(save_in_vain, "check", fail, raising=False)
+    assert not is_safe()
+    assert is_safe(pass_always)
+    monkeypatch.setattr(save_in_vain, "check", recover_by_a_write)
+    assert is_safe()
+    monkeypatch.setattr(save_in_vain, "limits", Limits(nested=1), raising=False)
+    assert not is_safe()
+    assert is_safe(limits=Limits())
+
+
+@pytest.mark.parametrize(
+    ("attribute", "sentence"),
+    [
+        ("check", "the check of save_in_vain is not callable: 3"),
+        ("limits", "the limits of save_in_vain are 3, and no powercut.Limits"),
+    ],
+)
+def test_a_mistaken_attribute_of_the_workload_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, attribute: str, sentence: str
+) -> None:
+    monkeypatch.setattr(save_in_vain, attribute, 3, raising=False)
+    for function in (explore, explore_models):
+        with pytest.raises(HarnessError) as raised:
+            function(save_in_vain)
+        assert str(raised.value) == sentence
 
 
 @pytest.mark.parametrize(
