@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -12,13 +13,17 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 import click
-from rich.console import Console
 
 from powercut.cli.command import Command
 from powercut.cli.completion import complete_tags
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import busy, console_beside, json_option, write_json
-from powercut.cli.usage import TimeRange, asked_by_user, must_take_json
+from powercut.cli.usage import (
+    TimeRange,
+    asked_by_user,
+    mistake_of,
+    must_take_json,
+)
 from powercut.counted import counted
 from powercut.fuzz.campaign.workers import cores, work
 from powercut.fuzz.mutant import MutantEntry
@@ -26,6 +31,7 @@ from powercut.fuzz.mutant_search import MutantSearch, search_swarm
 from powercut.fuzz.planted_tests import run_tests
 from powercut.registry import Registry
 from powercut.report.mutants import mutants_table
+from sim.errors import HarnessError
 
 _SECONDS: Final = 60
 
@@ -63,34 +69,66 @@ def command(tags: tuple[str, ...], seconds: float, seed: int, json_out: str | No
     if json_out is not None:
         must_take_json(json_out)
     console = console_beside(json_out)
-    searches = _searched(console, entries, seconds, seed)
-    console.print(mutants_table(searches))
+    results = _Results()
+    with busy(console, f"searching {counted(len(entries), 'mutant')}"):
+        _search(results, entries, seconds, seed)
+    searches = [results.searches[each.tag] for each in entries if each.tag in results.searches]
     missed = [search.tag for search in searches if not search.found]
+    if searches:
+        console.print(mutants_table(searches))
     if missed:
         console.print(f"missed, so powercut is blind to it: {', '.join(missed)}", soft_wrap=True)
-    if json_out is not None:
+    if json_out is not None and searches:
         write_json(json_out, {"mutants": [search.plain() for search in searches]})
-    click.get_current_context().exit(ExitCode.GOAL_MISSED if missed else ExitCode.CLEAN)
+    for mistake in results.mistakes:
+        click.echo(f"Error: {mistake}", err=True)
+    code = ExitCode.GOAL_MISSED if missed else ExitCode.CLEAN
+    click.get_current_context().exit(ExitCode.USAGE if results.mistakes else code)
 
 
-def _searched(
-    console: Console, entries: Sequence[MutantEntry], seconds: float, seed: int
-) -> Sequence[MutantSearch]:
+@dataclass(slots=True)
+class _Results:
+    """The searches that have ended, by their tags, and the sentences of those that cannot begin."""
+
+    searches: dict[str, MutantSearch] = field(default_factory=dict)
+    mistakes: list[str] = field(default_factory=list)
+
+
+def _search(results: _Results, entries: Sequence[MutantEntry], seconds: float, seed: int) -> None:
+    """Search the mutants; put each result into ``results`` when its search has ended.
+
+    Tests are run first, because they are quick. If those of a mutant cannot be run, no campaign
+    begins.
+    """
     by_tests = [entry for entry in entries if entry.mutant.tests]
     by_campaign = [entry for entry in entries if not entry.mutant.tests]
     jobs: Sequence[tuple[Callable[[MutantEntry], MutantSearch], Sequence[MutantEntry]]] = (
-        (partial(search_alone, seconds=seconds, seed=seed), by_campaign),
         # Pytest's plugin of Hypothesis must be loaded before any use of Hypothesis.
         (partial(run_tests, clock=time.perf_counter), by_tests),
+        (partial(search_alone, seconds=seconds, seed=seed), by_campaign),
     )
-    with busy(console, f"searching {counted(len(entries), 'mutant')}"):
+    for function, chosen in jobs:
         # Always in other processes: the settings of this one may differ.
-        found = {
-            search.tag: search
-            for function, chosen in jobs
-            for search in work(function, chosen, max(2, cores()))
-        }
-    return [found[entry.tag] for entry in entries]
+        for result in work(partial(searched, search=function), chosen, max(2, cores())):
+            if isinstance(result, str):
+                results.mistakes.append(result)
+            else:
+                results.searches[result.tag] = result
+        if results.mistakes:
+            break
+
+
+def searched(
+    entry: MutantEntry, search: Callable[[MutantEntry], MutantSearch]
+) -> MutantSearch | str:
+    """Search a mutant; return the result, or the sentence for one that cannot be searched."""
+    try:
+        return search(entry)
+    except HarnessError as failure:
+        mistake = mistake_of(failure)
+        if not mistake:
+            raise
+        return f"mutant {entry.tag!r}: {mistake}"
 
 
 def search_alone(entry: MutantEntry, seconds: float, seed: int) -> MutantSearch:

@@ -110,11 +110,11 @@ class MutantEntry:
         if self.target is None:
             target = self.mutant.target
             assert callable(target)
-            self._check(partial(check_target, self.reference, target))
+            _plant(partial(check_target, self.reference, target))
             yield target
             return
         with self.patched(self.target.reference):
-            self._check(partial(TargetEntry.of, self.target.tag, self.target.reference))
+            _plant(partial(TargetEntry.of, self.target.tag, self.target.reference))
             yield self.target.load()
 
     @contextmanager
@@ -128,12 +128,13 @@ class MutantEntry:
         packages = {module.partition(".")[0], *folders}
         with ExitStack() as stack:
             planting = patched(self.mutant.patches, packages)
-            self._check(partial(stack.enter_context, planting))
+            _plant(partial(stack.enter_context, planting))
             yield
 
-    def _check(self, call: Callable[[], object]) -> None:
-        """Call a part of the planting; raise its ``HarnessError`` as ``TargetMistake``."""
-        try:
-            call()
-        except HarnessError as mistake:
-            raise TargetMistake(f"mutant {self.tag!r}: {mistake}") from mistake
+
+def _plant(call: Callable[[], object]) -> None:
+    """Call a part of the planting; raise its ``HarnessError`` as ``TargetMistake``."""
+    try:
+        call()
+    except HarnessError as mistake:
+        raise TargetMistake(str(mistake)) from mistake

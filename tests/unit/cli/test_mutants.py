@@ -33,6 +33,7 @@ free = Mutant(
     patches=[SourcePatch("shop", "return len(name)", "return 0")],
     tests=["test_shop.py::test_tea_has_a_price"],
 )
+misspelt = Mutant("nothing costs anything", patches=free.patches, tests=["test_shop.py::test_te"])
 """,
 }
 """A program, a test of it, and a bug that the test finds."""
@@ -69,17 +70,35 @@ def test_planted_bug_is_found_and_leaves_no_file() -> None:
     assert [path.name for path in Path().iterdir()] == ["pyproject.toml"]
 
 
-def test_bugs_are_found_by_campaigns_and_by_tests(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.syspath_prepend(str(tmp_path))
     for name, content in SHOP.items():
         (tmp_path / name).write_text(content, encoding="ascii")
+
+
+@pytest.mark.usefixtures("shop")
+def test_bugs_are_found_by_campaigns_and_by_tests() -> None:
     result = powercut("mutants", "bugs_of_shop:free", "no-fsync", "--seed", "1", "--json", "-")
     assert result.exit_code == ExitCode.CLEAN, result.output
     by_tests, by_campaign = json_of(result)["mutants"]
     assert by_tests["property"] == "test_tea_has_a_price"
     assert by_campaign["property"] in {"SilentEmpty", "TornRecord"}
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_mutant_with_an_unknown_test_is_a_sentence_before_any_campaign() -> None:
+    names = ("no-fsync", "bugs_of_shop:misspelt", "bugs_of_shop:free")
+    result = powercut("mutants", *names, "--json", "out.json")
+    assert result.exit_code == ExitCode.USAGE, result.output
+    start = "Error: mutant 'bugs_of_shop:misspelt': its tests cannot be run: not found: "
+    assert result.stderr.startswith(start)
+    assert result.stderr.endswith("test_shop.py::test_te\n")
+    assert result.stderr.count("\n") == 1
+    assert "test_tea_has_a_price" in result.stdout
+    written = json.loads(Path("out.json").read_text(encoding="ascii"))
+    assert [search["id"] for search in written["mutants"]] == ["bugs_of_shop:free"]
 
 
 def test_all_registered_mutants_are_searched_and_shown_in_their_order(
@@ -158,7 +177,22 @@ def test_mutant_that_cannot_be_searched_is_a_usage_mistake(
     Path(f"{module}.py").write_text(MALFORMED.replace("NAME", module), encoding="ascii")
     monkeypatch.syspath_prepend(str(tmp_path))
     name = f"{module}:{mutant}"
-    result = powercut("mutants", name, "--seconds", "1")
-    assert result.exit_code == ExitCode.USAGE, result.output
+    result = powercut("mutants", name, "--seconds", "1", "--json", "out.json")
+    assert (result.exit_code, result.stdout) == (ExitCode.USAGE, "")
+    assert not Path("out.json").exists()
     assert result.stderr.startswith(f"Error: {sentence.format(name=name, module=module)}")
     assert result.stderr.count("\n") == 1
+
+
+def test_the_search_goes_on_after_a_mutant_that_cannot_be_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = MALFORMED.replace("NAME", "malformed_and_more")
+    Path("malformed_and_more.py").write_text(source, encoding="ascii")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    names = [f"malformed_and_more:{mutant}" for mutant in ("outdated", "no_target")]
+    result = powercut("mutants", *names, "no-fsync")
+    assert result.exit_code == ExitCode.USAGE, result.output
+    assert " found " in result.stdout
+    assert result.stderr.count("Error: mutant 'malformed_and_more:") == 2
+    assert result.stderr.count("\n") == 2
