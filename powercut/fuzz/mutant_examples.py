@@ -10,9 +10,10 @@ from hypothesis import settings
 
 from powercut.fuzz.drivers.hypothesis_driver import fuzz
 from powercut.fuzz.mutant import MutantEntry
-from powercut.fuzz.mutant_search import MutantSearch, result_of
+from powercut.fuzz.mutant_search import MutantSearch, found_at_start, result_of
 from powercut.fuzz.reduction import SECONDS
 from powercut.fuzz.reproducer import FAILURES
+from powercut.fuzz.target_mistake import FailsAtStart
 
 
 def search_mutant(
@@ -33,9 +34,12 @@ def search_mutant(
     expected = [failure.__name__ for failure in entry.mutant.properties]
     search = partial(fuzz, budget=budget, folder=folder, reduction_seconds=reduction_seconds)
     with entry.planted() as make_target:
-        campaign = search(make_target, properties=expected)
-        if not campaign.findings:
-            campaign = search(make_target)
+        try:
+            campaign = search(make_target, properties=expected)
+            if not campaign.findings:
+                campaign = search(make_target)
+        except FailsAtStart as mistake:
+            return found_at_start(entry, mistake, clock() - start)
     if not campaign.findings:
         return result_of(entry, campaign.tally.runs, clock() - start)
     return result_of(entry, campaign.runs_to_failure, clock() - start, campaign.findings[0])

@@ -21,6 +21,7 @@ from powercut.fuzz.reduction import SECONDS, reduced
 from powercut.fuzz.reproducer import FAILURES, Finding, keep
 from powercut.fuzz.story import story
 from powercut.fuzz.target import MakeTarget
+from powercut.fuzz.target_mistake import FailsAtStart
 from powercut.fuzz.target_run import TargetRun
 from sim.disk.crash.persistence import POSIX
 
@@ -81,9 +82,12 @@ def search_swarm(
     with entry.planted() as make_target, settled():
         tag = entry.target.tag if entry.target is not None else entry.tag
         expected = {failure.__name__ for failure in entry.mutant.properties}
-        runs, failed = _until_found(
-            make_target, tag, seed, expected, lambda: clock() - start >= seconds
-        )
+        try:
+            runs, failed = _until_found(
+                make_target, tag, seed, expected, lambda: clock() - start >= seconds
+            )
+        except FailsAtStart as mistake:
+            return found_at_start(entry, mistake, clock() - start)
         taken = clock() - start
         if failed is None:
             return result_of(entry, runs, taken)
@@ -130,3 +134,20 @@ def result_of(
         entry.tag, mutant.title, expected, examples, seconds, log.broken, len(log.steps),
         story(finding),
     )  # fmt: skip
+
+
+def found_at_start(entry: MutantEntry, mistake: FailsAtStart, seconds: float) -> MutantSearch:
+    """Return the result for a mutant that fails at its first start by one of its properties.
+
+    A property may also be the exception that a recovery raises, as the program raised it. Raises
+    ``mistake`` if the mutant fails in another way.
+    """
+    mutant, failure = entry.mutant, mistake.__cause__
+    assert failure is not None
+    expected = tuple(each.__name__ for each in mutant.properties)
+    for each in (failure, failure.__cause__):
+        broken = type(each).__name__
+        if broken in expected:
+            text = str(mistake)
+            return MutantSearch(entry.tag, mutant.title, expected, 1, seconds, broken, 0, text)
+    raise mistake

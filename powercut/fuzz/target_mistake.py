@@ -21,3 +21,10 @@ class TargetMistake(HarnessError):
     Cure: the target starts on an empty disk, its check passes there, one of its actions is ready
     at any time, and arguments of actions are JSON data. Only actions, recoveries and checks fail.
     """
+
+
+class FailsAtStart(TargetMistake):
+    """A target fails at its first start, before any crash; its exception is the cause of this one.
+
+    Cause and cure: as for every ``TargetMistake``; of a mutant, it may be the planted bug.
+    """

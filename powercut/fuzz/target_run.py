@@ -42,7 +42,7 @@ from powercut.fuzz.run_log import (
 )
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import MakeTarget
-from powercut.fuzz.target_mistake import TargetMistake
+from powercut.fuzz.target_mistake import FailsAtStart, TargetMistake
 from powercut.place import raised_at
 from sim.choices import Choices, Chosen, Diverged, PlainChoices, RecordingChoices, ReplayChoices
 from sim.disk.crash.persistence import POSIX, PersistenceModel
@@ -104,7 +104,7 @@ class TargetRun:
             self._start()
 
     def _start(self) -> None:
-        """Start the first lifetime; raise ``TargetMistake`` if the target fails."""
+        """Start the first lifetime; raise ``FailsAtStart`` if the target fails."""
         try:
             with exits_are_failures():
                 self.crash_runner.boot()
@@ -112,7 +112,7 @@ class TargetRun:
             raise
         except Exception as failure:
             at = raised_at((failure.__cause__ or failure).__traceback__)
-            raise TargetMistake(
+            raise FailsAtStart(
                 f"target {self.target.tag!r} fails at its first start, before any crash: "
                 f"{type(failure).__name__}: {failure}{at}"
             ) from failure

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from oracles.violation import LostAck, SilentEmpty, TornRecord
+from oracles.violation import LostAck, SilentEmpty, TornRecord, UnreadableAfterCrash
 from powercut.fuzz.campaign.workers import work
 from powercut.fuzz.hypothesis_settings import freeze_constants
 from powercut.fuzz.mutant import Mutant, MutantEntry
 from powercut.fuzz.mutant_examples import search_mutant
-from powercut.fuzz.mutant_search import search_swarm
+from powercut.fuzz.mutant_search import MutantSearch, search_swarm
 from powercut.fuzz.planted_tests import run_tests
 from powercut.fuzz.source_patch import SourcePatch
 from powercut.fuzz.target import TargetEntry
-from powercut.fuzz.target_mistake import TargetMistake
+from powercut.fuzz.target_mistake import FailsAtStart, TargetMistake
 from sim.errors import HarnessError
 from tests.meta.source_tree import ROOT
 from tests.unit.fuzz.broken import careless
@@ -44,6 +44,11 @@ harmless = Mutant(
     "saved-file",
     (LostAck,),
     (SourcePatch(PROGRAM, "if sync:", "if sync:  # as before"),),
+)
+NO_START = (SourcePatch(PROGRAM, "swept = 0", "swept = 1 // 0"),)
+raising, unreadable, losing = (
+    Mutant("the first start fails", "saved-file", (kind,), NO_START)
+    for kind in (ZeroDivisionError, UnreadableAfterCrash, LostAck)
 )
 without_properties = Mutant("found by nothing", "saved-file", ())
 without_target = Mutant("neither target nor tests", patches=(NO_BARRIER,))
@@ -101,6 +106,32 @@ def test_swarm_ends_with_its_budget() -> None:
     search = search_swarm(entry("harmless"), iter(range(99)).__next__, 9, 1, Path("failures"))
     assert (search.found, search.broken) == (False, "")
     assert 0 < search.examples < 9
+
+
+def searches_of(name: str) -> list[MutantSearch]:
+    """Search a mutant in both ways."""
+    mutant, folder = entry(name), Path("failures")
+    return [
+        search_swarm(mutant, time.perf_counter, 1, folder=folder),
+        search_mutant(mutant, time.perf_counter, BUDGET, folder),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [("raising", "ZeroDivisionError"), ("unreadable", "UnreadableAfterCrash")],
+)
+def test_mutant_that_fails_at_its_first_start_is_found_by_that_exception(
+    name: str, broken: str
+) -> None:
+    for search in searches_of(name):
+        assert (search.found, search.broken, search.examples) == (True, broken, 1)
+        assert search.story.startswith("target 'saved-file' fails at its first start")
+
+
+def test_mutant_that_fails_at_its_first_start_in_another_way_is_refused() -> None:
+    with pytest.raises(FailsAtStart, match=r"ZeroDivisionError.*, at .* in prepare_directory$"):
+        searches_of("losing")
 
 
 def load_few_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
