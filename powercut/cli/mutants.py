@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 import click
+from rich.console import Console
 
 from powercut.cli.command import Command
 from powercut.cli.completion import complete_tags
@@ -25,10 +26,12 @@ from powercut.cli.usage import (
     must_take_json,
 )
 from powercut.counted import counted
+from powercut.fuzz.campaign.campaign import note_of_worker
 from powercut.fuzz.campaign.workers import cores, work
 from powercut.fuzz.mutant import MutantEntry
 from powercut.fuzz.mutant_search import MutantSearch, search_swarm
 from powercut.fuzz.planted_tests import run_tests
+from powercut.fuzz.time_limit import ended_after
 from powercut.registry import Registry
 from powercut.report.mutants import mutants_table
 from sim.errors import HarnessError
@@ -70,20 +73,34 @@ def command(tags: tuple[str, ...], seconds: float, seed: int, json_out: str | No
         must_take_json(json_out)
     console = console_beside(json_out)
     results = _Results()
-    with busy(console, f"searching {counted(len(entries), 'mutant')}"):
-        _search(results, entries, seconds, seed)
-    searches = [results.searches[each.tag] for each in entries if each.tag in results.searches]
-    missed = [search.tag for search in searches if not search.found]
-    if searches:
-        console.print(mutants_table(searches))
-    if missed:
-        console.print(f"missed, so powercut is blind to it: {', '.join(missed)}", soft_wrap=True)
-    if json_out is not None and searches:
-        write_json(json_out, {"mutants": [search.plain() for search in searches]})
-    for mistake in results.mistakes:
-        click.echo(f"Error: {mistake}", err=True)
-    code = ExitCode.GOAL_MISSED if missed else ExitCode.CLEAN
+    try:
+        with busy(console, f"searching {counted(len(entries), 'mutant')}"):
+            _search(results, entries, seconds, seed)
+    except KeyboardInterrupt as interrupt:
+        for note in getattr(interrupt, "__notes__", ()):
+            click.echo(note, err=True)
+        raise
+    finally:
+        searches = [results.searches[each.tag] for each in entries if each.tag in results.searches]
+        _show(console, searches, json_out)
+        for mistake in results.mistakes:
+            click.echo(f"Error: {mistake}", err=True)
+    code = ExitCode.CLEAN if all(search.found for search in searches) else ExitCode.GOAL_MISSED
     click.get_current_context().exit(ExitCode.USAGE if results.mistakes else code)
+
+
+def _show(console: Console, searches: Sequence[MutantSearch], json_out: str | None) -> None:
+    """Print the results, and write them to ``json_out``."""
+    if not searches:
+        return
+    console.print(mutants_table(searches))
+    for search in searches:
+        if search.note:
+            console.print(search.note, soft_wrap=True)
+    if missed := [search.tag for search in searches if not search.found]:
+        console.print(f"missed, so powercut is blind to it: {', '.join(missed)}", soft_wrap=True)
+    if json_out is not None:
+        write_json(json_out, {"mutants": [search.plain() for search in searches]})
 
 
 @dataclass(slots=True)
@@ -109,7 +126,8 @@ def _search(results: _Results, entries: Sequence[MutantEntry], seconds: float, s
     )
     for function, chosen in jobs:
         # Always in other processes: the settings of this one may differ.
-        for result in work(partial(searched, search=function), chosen, max(2, cores())):
+        search = partial(searched, search=function)
+        for result in work(search, chosen, max(2, cores()), note_of_worker):
             if isinstance(result, str):
                 results.mistakes.append(result)
             else:
@@ -137,4 +155,6 @@ def search_alone(entry: MutantEntry, seconds: float, seed: int) -> MutantSearch:
         if find_spec("hypothesis") is not None:
             # Otherwise the reduction by Hypothesis leaves files in the current directory.
             import_module("powercut.fuzz.hypothesis_settings").install_profiles(Path(folder))
-        return search_swarm(entry, time.perf_counter, seconds, seed, Path(folder))
+        return search_swarm(
+            entry, time.perf_counter, seconds, seed, Path(folder), within=ended_after
+        )

@@ -6,13 +6,15 @@ them. That of a test is in ``mutant_examples.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
-from itertools import count
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 from powercut.fuzz.action import Json
-from powercut.fuzz.campaign.campaign import seed_of
+from powercut.fuzz.campaign.campaign import CurrentRun, seed_of
 from powercut.fuzz.drivers.swarm import SeededRun
 from powercut.fuzz.memory import settled
 from powercut.fuzz.mutant import MutantEntry
@@ -23,7 +25,13 @@ from powercut.fuzz.story import story
 from powercut.fuzz.target import MakeTarget
 from powercut.fuzz.target_mistake import FailsAtStart
 from powercut.fuzz.target_run import TargetRun
+from powercut.fuzz.time_limit import TimeOver
+from powercut.place import raised_at
 from sim.disk.crash.persistence import POSIX
+from sim.loop.sandbox import SANDBOX
+
+_WALL_SECONDS: Final = 3
+"""The most seconds of the wall clock for one of processor time, on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +41,8 @@ class MutantSearch:
     ``broken`` is the property of the failure, or empty if no run failed; the mutant is found
     if it is one of ``expected``. ``examples`` is the number of runs up to that failure, or of
     all runs. ``seconds`` includes the reduction. ``steps`` and ``story`` are the number
-    of actions and the report of the reduced failure.
+    of actions and the report of the reduced failure. ``note`` says where the last run was when it
+    was interrupted; it is empty if all runs have ended.
     """
 
     tag: str
@@ -44,6 +53,7 @@ class MutantSearch:
     broken: str = ""
     steps: int = 0
     story: str = ""
+    note: str = ""
 
     @property
     def found(self) -> bool:
@@ -69,70 +79,111 @@ def search_swarm(
     seed: int = 0,
     folder: Path = FAILURES,
     reduction_seconds: float = SECONDS,
+    within: Callable[[float], AbstractContextManager[object]] = nullcontext,
 ) -> MutantSearch:
     """Do swarm runs of the target with the bug planted in it, until one breaks its properties.
 
     They end after ``seconds`` of ``clock``, a function that returns seconds; then the first
     failure of another kind, which the bug may have caused as well, is the result. The failure is
     reduced for ``reduction_seconds`` of processor time, and its reproducer is written to
-    ``folder``; ``seconds`` of the result leave that out. Raises ``HarnessError`` for a mutant
-    that cannot be planted.
+    ``folder``; ``seconds`` of the result leave that out. ``within`` returns a context that raises
+    ``TimeOver`` in a run that does not end by then, such as ``ended_after``. Raises
+    ``HarnessError`` for a mutant that cannot be planted.
     """
-    start = clock()
-    with entry.planted() as make_target, settled():
-        tag = entry.target.tag if entry.target is not None else entry.tag
-        expected = {failure.__name__ for failure in entry.mutant.properties}
+    start, note, runs = clock(), "", _Runs()
+    with ExitStack() as stack:
         try:
-            runs, failed = _until_found(
-                make_target, tag, seed, expected, lambda: clock() - start >= seconds
-            )
+            with SANDBOX.interruptible(), within(seconds):
+                make_target = stack.enter_context(entry.planted())
+                stack.enter_context(settled())
+                runs.until_found(make_target, entry, seed, lambda: clock() - start >= seconds)
         except FailsAtStart as mistake:
             return found_at_start(entry, mistake, clock() - start)
+        except TimeOver as over:
+            note = runs.note(entry, raised_at(over.__traceback__))
         taken = clock() - start
-        if failed is None:
-            return result_of(entry, runs, taken)
-        return result_of(entry, runs, taken, keep(reduced(failed, reduction_seconds), folder))
+        if runs.failed is None:
+            return result_of(entry, runs.number, taken, note=note)
+        failed = _reduced_within(within, runs.failed, reduction_seconds)
+        return result_of(entry, runs.number, taken, keep(failed, folder), note)
 
 
-def _until_found(
-    make_target: MakeTarget,
-    tag: str,
-    seed: int,
-    expected: Collection[str],
-    is_over: Callable[[], bool],
-) -> tuple[int, TargetRun | None]:
-    """Return the number of runs, and the first that broke a property of ``expected``.
+@dataclass(slots=True)
+class _Runs:
+    """The number of the runs so far; the one that is the result, or None if none has failed.
 
-    Without one, the second is the first run that failed at all, if there is one.
+    ``current`` is the last one, None before the first.
     """
-    steps = PROFILES["default"].steps
+
+    number: int = 0
     failed: TargetRun | None = None
-    for number in count(1):
-        seeded = SeededRun(
-            make_target, POSIX, seed_of(seed, tag, number - 1), steps, swarm=True, various=True
-        )
-        run = seeded.run(lambda _run: is_over())
-        if run.log.broken in expected:
-            return number, run
-        if failed is None and run.failure is not None:
-            failed = run
-        if is_over():
-            return number, failed
-    raise AssertionError("runs end with a failure or the budget")
+    current: CurrentRun | None = None
+
+    def until_found(
+        self, make_target: MakeTarget, entry: MutantEntry, seed: int, is_over: Callable[[], bool]
+    ) -> None:
+        """Do runs until one breaks a property of the mutant, or the time is over.
+
+        Without such a run, the first that fails at all is the result.
+        """
+        tag = entry.target.tag if entry.target is not None else entry.tag
+        expected = {failure.__name__ for failure in entry.mutant.properties}
+        steps = PROFILES["default"].steps
+        while not is_over() or not self.number:
+            seeded = SeededRun(
+                make_target, POSIX, seed_of(seed, tag, self.number), steps, swarm=True, various=True
+            )
+            current = self.current = CurrentRun(f"mutant {entry.tag!r}", self.number, seed)
+            self.number += 1
+            current.begin()
+            run = seeded.run(partial(_is_over, current, is_over))
+            current.end()
+            is_found = run.log.broken in expected
+            if is_found or (self.failed is None and run.failure is not None):
+                self.failed = run
+            if is_found:
+                break
+
+    def note(self, entry: MutantEntry, at: str) -> str:
+        """End the last run, and return where it was interrupted; ``at`` is the line."""
+        if self.current is None:
+            return f"the planting of mutant {entry.tag!r} was interrupted{at}"
+        self.current.end()
+        return self.current.note(at)
+
+
+def _is_over(current: CurrentRun, is_over: Callable[[], bool], run: TargetRun) -> bool:
+    current.run = run
+    return is_over()
+
+
+def _reduced_within(
+    within: Callable[[float], AbstractContextManager[object]], failed: TargetRun, seconds: float
+) -> TargetRun:
+    """Return a failure reduced; as it is, if a smaller run of it does not end."""
+    try:
+        with SANDBOX.interruptible(), within(_WALL_SECONDS * seconds):
+            return reduced(failed, seconds)
+    except TimeOver:
+        return failed
 
 
 def result_of(
-    entry: MutantEntry, examples: int, seconds: float, finding: Finding | None = None
+    entry: MutantEntry,
+    examples: int,
+    seconds: float,
+    finding: Finding | None = None,
+    note: str = "",
 ) -> MutantSearch:
     """Return the result of a search of ``examples`` runs, the last of which failed, or none."""
     mutant = entry.mutant
     expected = tuple(failure.__name__ for failure in mutant.properties)
     if finding is None:
-        return MutantSearch(entry.tag, mutant.title, expected, examples, seconds)
+        return MutantSearch(entry.tag, mutant.title, expected, examples, seconds, note=note)
     log = finding.run.log
     return MutantSearch(
         entry.tag, mutant.title, expected, examples, seconds, log.broken, len(log.steps),
-        story(finding),
+        story(finding), note,
     )  # fmt: skip
 
 

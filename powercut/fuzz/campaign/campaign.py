@@ -37,7 +37,7 @@ GROWTH_SECONDS: Final = 60
 
 _REPEATED_STEPS: Final = 30
 
-_LONG_SECONDS: Final = 5.0
+LONG_SECONDS: Final = 5.0
 """A run usually takes milliseconds; one that takes longer than this is named in an interrupt."""
 
 _KINDS_OF_A_PROPERTY: Final = 4
@@ -185,16 +185,12 @@ def scores(plan: Plan, processes: int, has_failed: Callable[[], bool]) -> Iterat
                 raise
             yield score
     else:
-        yield from work(_run_in_worker, batches(plan, has_failed), processes, _note_of_worker)
+        yield from work(_run_in_worker, batches(plan, has_failed), processes, note_of_worker)
 
 
 def _run_in_worker(batch: Batch) -> Score:
     settle()
     return run_batch(batch)
-
-
-def _note_of_worker(frame: FrameType | None) -> str:
-    return note_of_long_run(running_at(frame))
 
 
 def batches(plan: Plan, has_failed: Callable[[], bool] = lambda: False) -> Iterator[Batch]:
@@ -216,28 +212,32 @@ def _turn(plan: Plan, target: TargetEntry, number: int) -> Batch:
 
 
 @dataclass(slots=True)
-class _CurrentRun:
-    """The run that this process performs; ``run`` is None before its first step."""
+class CurrentRun:
+    """Run ``number``, from 0, of ``owner`` from ``seed``; ``run`` is None before its first step.
 
-    plan: Plan
-    tag: str
+    ``owner`` is a target or a mutant, such as ``target 'kv'``.
+    """
+
+    owner: str
     number: int
-    started: float
+    seed: int
     run: TargetRun | None = None
+    started: float = field(default_factory=time.monotonic)
 
-    def is_over(self, run: TargetRun) -> bool:
-        """Return whether the time is over; run 0 of a target is always completed."""
-        self.run = run
-        return self.number > 0 and self.plan.is_over
+    def begin(self) -> None:
+        """Make it the run of this process."""
+        _CURRENT[:] = [self]
+
+    def end(self) -> None:
+        """Leave this process without a run."""
+        _CURRENT.clear()
 
     def note(self, at: str) -> str:
-        """Return where the run is, empty if it does not take long."""
+        """Return how long it has taken, and where it is; ``at`` is the line that it executes."""
         seconds = time.monotonic() - self.started
-        if seconds < _LONG_SECONDS:
-            return ""
         return (
-            f"run {self.number} of target {self.tag!r}, --seed {self.plan.seed}, has taken "
-            f"{seconds:.0f} s; it was interrupted {self._reached()}{at}"
+            f"run {self.number} of {self.owner}, --seed {self.seed}, has taken {seconds:.0f} s; "
+            f"it was interrupted {self._reached()}{at}"
         )
 
     def _reached(self) -> str:
@@ -248,7 +248,7 @@ class _CurrentRun:
         return f"{when} step {len(steps)}, {action.wrapped or action}"
 
 
-_CURRENT: Final[list[_CurrentRun]] = []
+_CURRENT: Final[list[CurrentRun]] = []
 
 
 def note_of_long_run(at: str) -> str:
@@ -256,7 +256,14 @@ def note_of_long_run(at: str) -> str:
 
     ``at`` is the line of the program that it executes, as the end of a sentence.
     """
-    return _CURRENT[0].note(at) if _CURRENT else ""
+    if not _CURRENT or time.monotonic() - _CURRENT[0].started < LONG_SECONDS:
+        return ""
+    return _CURRENT[0].note(at)
+
+
+def note_of_worker(frame: FrameType | None) -> str:
+    """Return where the long run of this worker process is, which executes ``frame``."""
+    return note_of_long_run(running_at(frame))
 
 
 def run_batch(batch: Batch) -> Score:
@@ -271,10 +278,16 @@ def run_batch(batch: Batch) -> Score:
 
 def _run_one(plan: Plan, number: int, score: Score) -> None:
     seeded = plan.run(score.target, number)
-    current = _CurrentRun(plan, score.target.tag, number, time.monotonic())
-    _CURRENT[:] = [current]
-    run = seeded.run(current.is_over)
-    _CURRENT.clear()
+    current = CurrentRun(f"target {score.target.tag!r}", number, plan.seed)
+
+    def is_over(run: TargetRun) -> bool:
+        """Return whether the time is over; run 0 of a target is always completed."""
+        current.run = run
+        return number > 0 and plan.is_over
+
+    current.begin()
+    run = seeded.run(is_over)
+    current.end()
     steps = run.log.steps
     score.tally.add(run.tally)
     score.tally.schedules.add(schedule_of(steps))

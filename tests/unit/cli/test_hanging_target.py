@@ -41,9 +41,16 @@ LINE = PROGRAM.count("\n")
 MAIN = """
 from powercut.cli.main import main
 from powercut.fuzz.campaign import campaign
-campaign._LONG_SECONDS = {seconds}
+campaign.LONG_SECONDS = {seconds}
 if __name__ == "__main__":
     main()
+"""
+
+
+MUTANT = """
+from powercut import Mutant
+
+mutant = Mutant("it hangs", Target, [OSError])
 """
 
 
@@ -89,3 +96,15 @@ def test_interrupt_names_what_the_run_has_reached(
 @pytest.mark.parametrize("processes", [1, 2])
 def test_interrupt_names_no_run_that_is_quick(tmp_path: Path, processes: int) -> None:
     assert interrupted(tmp_path, processes, signal.SIGINT, seconds=1000) == ""
+
+
+def test_interrupt_of_a_search_for_a_mutant_names_the_line_as_well(tmp_path: Path) -> None:
+    (tmp_path / "hanging.py").write_text(f"{PROGRAM}{MUTANT}", encoding="ascii")
+    (tmp_path / "main.py").write_text(MAIN.format(seconds=0), encoding="ascii")
+    ran = run_python(
+        "main.py", "mutants", "hanging:mutant", cwd=tmp_path, timeout_s=60,
+        environment={"HANG_IN": "put", "PROCESSES": "2", "SIGNAL": str(int(signal.SIGINT))},
+    )  # fmt: skip
+    assert ran.returncode == ExitCode.INTERRUPTED, ran.stderr
+    assert ran.stderr.startswith("run 0 of mutant 'hanging:mutant', --seed 0, has taken ")
+    assert f", at hanging.py:{LINE} in Target.hang\ninterrupted\n" in ran.stderr

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,11 +49,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def blind_to(
     *missed: str,
-) -> Callable[[object, Sequence[MutantEntry], int], Iterator[MutantSearch]]:
+) -> Callable[[object, Sequence[MutantEntry], int, object], Iterator[MutantSearch]]:
     """Return searches that find every mutant but these, and end in reversed order."""
 
     def work(
-        _search: object, entries: Sequence[MutantEntry], _processes: int
+        _search: object, entries: Sequence[MutantEntry], _processes: int, _describe: object
     ) -> Iterator[MutantSearch]:
         for entry in reversed(entries):
             broken = "" if entry.tag in missed else "LostAck"
@@ -118,6 +120,72 @@ def test_missed_mutant_is_a_missed_goal(monkeypatch: pytest.MonkeyPatch) -> None
     assert result.exit_code == ExitCode.GOAL_MISSED
     assert "missed, so powercut is blind to it: no-fsync\n" in result.stderr
     assert [search["found"] for search in json_of(result)["mutants"]] == [False, True]
+
+
+def test_an_interrupt_shows_the_results_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    def work(*arguments: Any) -> Iterator[MutantSearch]:
+        _search, entries, *_ = arguments
+        if entries:
+            yield MutantSearch(entries[0].tag, "a bug", ("LostAck",), 50, 1.25, "LostAck", 3)
+            interrupt = KeyboardInterrupt()
+            interrupt.add_note("run 0 of mutant 'b' has taken 9 s")
+            raise interrupt
+
+    monkeypatch.setattr("powercut.cli.mutants.work", work)
+    result = powercut("mutants", "no-fsync", "no-directory-fsync", "--json", "out.json")
+    assert result.exit_code == ExitCode.INTERRUPTED, result.output
+    assert " found " in result.stdout
+    assert result.stderr == "run 0 of mutant 'b' has taken 9 s\ninterrupted\n"
+    written = json.loads(Path("out.json").read_text(encoding="ascii"))
+    assert [search["id"] for search in written["mutants"]] == ["no-fsync"]
+
+
+HANGING = """
+from powercut import ActionKind, DiskTarget, LostAck, Mutant, SourcePatch
+
+class Idle(DiskTarget):
+    def __init__(self):
+        self.made = True
+
+    def actions(self):
+        return [ActionKind("look", 1, lambda arguments: "done")]
+
+    def recover(self, process):
+        self.process = process
+
+recovery, making = (
+    Mutant("it hangs", "hanging_bugs:Idle", [LostAck], [SourcePatch("hanging_bugs", old, new)])
+    for old, new in (
+        ("self.process = process", "while True: pass"), ("self.made = True", "while True: pass")
+    )
+)
+"""
+
+
+@pytest.mark.parametrize(
+    ("mutant", "beginning", "function"),
+    [
+        (
+            "recovery",
+            "run 0 of mutant 'hanging_bugs:recovery', .*; it was interrupted before its first step",
+            "recover",
+        ),
+        ("making", "the planting of mutant 'hanging_bugs:making' was interrupted", "__init__"),
+    ],
+)
+def test_a_run_that_does_not_end_is_ended_with_the_time_and_its_line_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mutant: str, beginning: str, function: str
+) -> None:
+    Path("hanging_bugs.py").write_text(HANGING, encoding="ascii")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    result = powercut(
+        "mutants", f"hanging_bugs:{mutant}", "no-fsync", "--seconds", "1", "--seed", "3"
+    )
+    assert result.exit_code == ExitCode.GOAL_MISSED, result.output
+    assert re.search(
+        rf"^{beginning}, at hanging_bugs\.py:\d+ in Idle\.{function}$", result.stdout, re.MULTILINE
+    ), result.stdout
+    assert " found " in result.stdout
 
 
 def test_unknown_mutant_is_a_usage_mistake() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from powercut.fuzz.planted_tests import run_tests
 from powercut.fuzz.source_patch import SourcePatch
 from powercut.fuzz.target import TargetEntry
 from powercut.fuzz.target_mistake import FailsAtStart, TargetMistake
+from powercut.fuzz.time_limit import TimeOver
 from sim.errors import HarnessError
 from tests.meta.source_tree import ROOT
 from tests.unit.fuzz.broken import careless
@@ -106,6 +109,21 @@ def test_swarm_ends_with_its_budget() -> None:
     search = search_swarm(entry("harmless"), iter(range(99)).__next__, 9, 1, Path("failures"))
     assert (search.found, search.broken) == (False, "")
     assert 0 < search.examples < 9
+
+
+def test_a_failure_is_not_reduced_if_a_smaller_run_does_not_end() -> None:
+    limits = []
+
+    @contextmanager
+    def within(seconds: float) -> Iterator[None]:
+        limits.append(seconds)
+        if len(limits) == 2:
+            raise TimeOver
+        yield
+
+    search = search_swarm(entry("no-fsync"), time.perf_counter, 60, 1, Path("failures"), 5, within)
+    assert search.found
+    assert limits == [60, 15]
 
 
 def searches_of(name: str) -> list[MutantSearch]:
