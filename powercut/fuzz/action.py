@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from math import isfinite
 from operator import index
 from typing import Final, ParamSpec, SupportsIndex, TypeAlias, TypeVar
 
@@ -154,8 +155,8 @@ class ActionKind:
                 return Action(self.name, plain)
         raise TargetMistake(
             f"the arguments of action {self.name!r} are {arguments!r:.100}, and must be a dict of "
-            "JSON data, which a reproducer can keep: None, bool, int, float, str, lists, and dicts "
-            f"with strings as keys{defined_at(self.propose)}"
+            "JSON data, which a reproducer can keep: None, bool, int, finite float, str, lists, "
+            f"and dicts with strings as keys{defined_at(self.propose)}"
         )
 
 
@@ -170,6 +171,8 @@ def _json_of(value: object) -> Json:
         return {key: _json_of(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_json_of(each) for each in value]
+    if isinstance(value, float) and not isfinite(value):
+        raise TypeError
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, SupportsIndex):

@@ -243,6 +243,7 @@ def test_target_that_cannot_start_is_refused(
 
 
 ARGUMENTS = """
+from math import inf, nan
 from powercut import ActionKind
 from tests.unit.fuzz.saved_file import SavedFileTarget, save
 
@@ -260,7 +261,14 @@ def target():
 
 @pytest.mark.parametrize(
     ("number", "arguments"),
-    [(1, "{'value': b'a'}"), (2, "{'value': [{1: 2}]}"), (3, "{'value': (1, {2})}"), (4, "None")],
+    [
+        (1, "{'value': b'a'}"),
+        (2, "{'value': [{1: 2}]}"),
+        (3, "{'value': (1, {2})}"),
+        (4, "None"),
+        (5, "{'value': nan}"),
+        (6, "{'value': [-inf]}"),
+    ],
 )
 def test_target_whose_arguments_no_reproducer_can_keep_is_refused(
     number: int, arguments: str, monkeypatch: pytest.MonkeyPatch
@@ -270,8 +278,8 @@ def test_target_whose_arguments_no_reproducer_can_keep_is_refused(
     Path(f"{name}.py").write_text(ARGUMENTS.replace("{arguments}", arguments), encoding="ascii")
     assert refused("run", f"{name}:target", "--examples", "2", "-n", "1") == (
         f"the arguments of action 'put' are {arguments}, and must be a dict of JSON data, which a "
-        "reproducer can keep: None, bool, int, float, str, lists, and dicts with strings as keys; "
-        f"see {name}.py:9, Target.chosen"
+        "reproducer can keep: None, bool, int, finite float, str, lists, and dicts with strings as "
+        f"keys; see {name}.py:10, Target.chosen"
     )
 
 
