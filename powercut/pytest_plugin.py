@@ -95,14 +95,14 @@ def pytest_runtest_makereport(
 @pytest.fixture
 def powercut_model(request: pytest.FixtureRequest) -> PersistenceModel:
     """The persistence model of the fixtures of powercut."""
-    from sim.disk.crash.persistence import model_named
+    from powercut.explorer.arguments import as_model
     from sim.errors import HarnessError
 
-    name: str | None = getattr(request, "param", None)
-    if not name:
+    model: object = getattr(request, "param", None)
+    if model is None:
         return _model(request.config)
     try:
-        return model_named(name)
+        return as_model(model)
     except HarnessError as mistake:
         sentence = f"@pytest.mark.{MARKER}: {mistake}"
     # Within the ``except``, the report would show the mistake twice.

@@ -244,6 +244,11 @@ def test_a_marked_test_runs_under_each_model(
     ("source", "sentence"),
     [
         (
+            MARKED.format(names="['ext4', 'xfs']"),
+            ": model is ['ext4', 'xfs'] and must be a PersistenceModel or a name: "
+            + ", ".join(MODELS),
+        ),
+        (
             MARKED.format(names="'fat32'"),
             f": unknown persistence model 'fat32'; known are {', '.join(MODELS)}",
         ),
@@ -252,7 +257,7 @@ def test_a_marked_test_runs_under_each_model(
             " needs a fixture: powercut_disk, powercut_explore, powercut_model",
         ),
     ],
-    ids=["model", "fixture"],
+    ids=["list", "model", "fixture"],
 )
 def test_a_marker_that_means_nothing_fails_its_test_in_one_sentence(
     tmp_path: Path, source: str, sentence: str
