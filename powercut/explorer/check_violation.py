@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from oracles.violation import CheckFailed, UnreadableAfterCrash, Violation
+from powercut.explorer.exits import exits_refused
 from powercut.place import Stack
 from powercut.user_function import refuse_verdict
 from sim.errors import HarnessError
@@ -23,10 +24,11 @@ def violation_raised(check: Callable[[], object]) -> Violation | None:
 
     An assertion that fails is a violation, and so is any other exception, a ``sys.exit`` and a
     cancellation: a recovery that fails. A ``HarnessError`` is raised as it is, and one for a check
-    that returns a truth value.
+    that returns a truth value or calls ``os._exit``.
     """
     try:
-        refuse_verdict("the check", check())
+        with exits_refused():
+            refuse_verdict("the check", check())
     except HarnessError:
         raise
     except (Exception, SystemExit, CancelledError) as error:  # noqa: BLE001 - all are findings

@@ -19,10 +19,11 @@ import pytest
 
 from oracles.history import History, Known
 from powercut.explorer.explore import explore
-from powercut.explorer.limits import Limits
+from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.two_phases import TwoPhases
 from sim.disk.calls.process import Process
-from sim.errors import HarnessError
+from sim.errors import EscapedSimulation, HarnessError
+from sim.loop.sandbox import SANDBOX
 
 SOON = Limits(timeout=3)
 SPECIAL_FILE = (
@@ -270,3 +271,46 @@ def test_a_mistake_is_one_sentence_with_its_line(workload: object, sentence: str
     assert not Path("/var/tmp/powercut-escaped").exists()
     assert not Path("/dev/shm/powercut-escaped").exists()
     assert not Path("written-by-c").exists()
+
+
+def makes_a_directory(process: Process, ack: History) -> None:
+    process.mkdir("/d")
+    ack(1)
+
+
+def leaves_after_it(process: Process, ack: History) -> None:
+    makes_a_directory(process, ack)
+    os._exit(3)
+
+
+def leaves_in_the_check(_process: Process, known: Known) -> None:
+    if known.acknowledged:
+        os._exit(3)
+
+
+def leaves_in_the_second_phase(_result: None, known: Known) -> None:
+    if known.acknowledged:
+        os._exit(3)
+
+
+@pytest.mark.parametrize("engine", [Engine.BRUTE, Engine.LAZY])
+@pytest.mark.parametrize(
+    ("workload", "check", "function"),
+    [
+        (leaves_after_it, leaves_in_the_check, "leaves_after_it"),
+        (makes_a_directory, leaves_in_the_check, "leaves_in_the_check"),
+        (
+            makes_a_directory,
+            TwoPhases(lambda _process: None, leaves_in_the_second_phase),
+            "leaves_in_the_second_phase",
+        ),
+    ],
+)
+def test_an_exit_in_this_process_is_refused_with_its_line(
+    workload: Any, check: Any, function: str, engine: Engine
+) -> None:
+    sentence = rf"^os\._exit was called, at .*test_refusals\.py:\d+ in {function}; it would end "
+    with pytest.raises(HarnessError, match=sentence):
+        explore(workload, check, limits=Limits(engine=engine))
+    with pytest.raises(EscapedSimulation, match=r"^os\._exit was called inside a"), SANDBOX:
+        os._exit(3)
