@@ -85,7 +85,7 @@ class Stack:
         found = None
         while trace is not None:
             code = trace.tb_frame.f_code
-            if is_program(code.co_filename):
+            if is_program(code.co_filename) and not _makes_named_tuple(code):
                 found = self._place_of(code, trace.tb_lineno)
             trace = trace.tb_next
         return found
@@ -137,6 +137,11 @@ def is_program(file: str) -> bool:
     if file.startswith(_PACKAGES):
         return not file.startswith(ENGINE)
     return not file.startswith(("<frozen ", *ENGINE, *_LIBRARY))
+
+
+def _makes_named_tuple(code: CodeType) -> bool:
+    """Return whether this may be the function in which Python makes a named tuple."""
+    return (code.co_filename, code.co_name) == ("<string>", "<lambda>")
 
 
 def code_of(function: Callable[..., object]) -> CodeType | None:

@@ -35,6 +35,7 @@ from powercut.report.findings import (
     check_lines,
     failure_lines,
     finding_lines,
+    interrupted_lines,
     plain_causes,
     repair_lines,
     short_line,
@@ -255,7 +256,7 @@ def _explore(
         recorded = record(workload.run, models[-1], image, given["root"], limits)
         # Any other check takes microseconds, less than its share of a fork.
         processes = given["processes"] or (cores() if recorded.root else 1)
-        with pace.shown(), pace.interruption.awaited(), settled():
+        with pace.shown(), pace.kept(), settled():
             deciding = given["processes"] or cores()
             try:
                 judged(
@@ -281,7 +282,9 @@ def _explore(
         elif number > MOST_FINDINGS:
             lines = [short_line(cause)]
         print_lines(console, lines)
-    print_lines(console, [*check_lines(diagnosis), *repair_lines(diagnosis)])
+    print_lines(
+        console, [*check_lines(diagnosis), *repair_lines(diagnosis), *interrupted_lines(diagnosis)]
+    )
     console.print(verdict_line(diagnosis))
     console.print()
     if mistake is not None:

@@ -39,11 +39,17 @@ def once(handler: Handler, last: float = -inf, clock: Clock = time.monotonic) ->
 
 
 class Interruption:
-    """The first SIGINT, SIGTERM or SIGHUP during the work; ``happened`` is whether one came."""
+    """The first SIGINT, SIGTERM or SIGHUP during the work; ``happened`` is whether one came.
 
-    def __init__(self, clock: Clock = time.monotonic) -> None:
+    ``then`` is called when it comes.
+    """
+
+    def __init__(
+        self, clock: Clock = time.monotonic, then: Callable[[], None] = lambda: None
+    ) -> None:
         self.happened = False
         self._clock = clock
+        self._then = then
 
     @contextmanager
     def awaited(self) -> Iterator[None]:
@@ -73,6 +79,7 @@ class Interruption:
             for number in before:
                 signal.signal(number, second)
             click.echo("interrupted: these are the results so far", err=True)
+            self._then()
 
         for number in before:
             signal.signal(number, stop)

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.status import Status
 
 from powercut.cli.interruption import Interruption
+from powercut.cli.overrun import Overrun
 from powercut.counted import counted
 from powercut.explorer.verdicts import Exploration
 
@@ -54,7 +55,7 @@ class Progress:
 class Pace:
     """Shows how far the exploration of ``title`` is, and ends it when ``seconds`` are over.
 
-    ``interruption`` ends it as well.
+    ``interruption`` ends it as well. A check that still runs then in this process is interrupted.
     """
 
     def __init__(
@@ -70,7 +71,15 @@ class Pace:
         self._deadline = self._end
         self._has_failed = False
         self._is_stopped = False
-        self.interruption = Interruption()
+        self._overrun = Overrun()
+        self.interruption = Interruption(then=self._overrun.end)
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Keep the pace while the context lasts."""
+        left = None if self._end is None else self._end - time.monotonic()
+        with self.interruption.awaited(), self._overrun.bounded(left):
+            yield
 
     def shown(self) -> AbstractContextManager[None]:
         """Show progress while the context lasts."""

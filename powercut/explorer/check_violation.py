@@ -8,6 +8,7 @@ from typing import Final
 
 from oracles.violation import CheckFailed, UnreadableAfterCrash, Violation
 from powercut.explorer.exits import exits_refused
+from powercut.explorer.running_check import running_check
 from powercut.place import Stack
 from powercut.user_function import refuse_verdict
 from sim.errors import HarnessError
@@ -24,10 +25,10 @@ def violation_raised(check: Callable[[], object]) -> Violation | None:
 
     An assertion that fails is a violation, and so is any other exception, a ``sys.exit`` and a
     cancellation: a recovery that fails. A ``HarnessError`` is raised as it is, and one for a check
-    that returns a truth value or calls ``os._exit``.
+    that returns a truth value or calls ``os._exit``. Raises ``Stopped`` if the check is interrupted.
     """
     try:
-        with exits_refused():
+        with running_check(), exits_refused():
             refuse_verdict("the check", check())
     except HarnessError:
         raise

@@ -21,6 +21,8 @@ from oracles.history import Known
 from oracles.violation import Violation
 from powercut.explorer.check_violation import violation_of
 from powercut.explorer.limits import Limits
+from powercut.explorer.running_check import running_check
+from powercut.explorer.ticker import Stopped
 from powercut.explorer.unmodified import takes_one
 from powercut.interpose.apart import run_apart
 from powercut.interpose.installation import install
@@ -72,7 +74,9 @@ class InterposedCheck:
 
     def learn(self, process: Process, known: Known) -> None:
         """Check a disk once, only to learn which modules the check imports."""
-        modules, _, _ = self._run(process, known)
+        modules: Sequence[str] = ()
+        with suppress(Stopped), running_check():
+            modules, _, _ = self._run(process, known)
         if not modules:
             return
 

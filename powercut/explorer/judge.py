@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from oracles.history import History, Known
-from oracles.violation import Violation
+from oracles.violation import UnreadableAfterCrash, Violation
 from powercut.explorer.check_violation import violation_raised
 from powercut.explorer.even_share import EvenShare
 from powercut.explorer.image_results import ImageResults
@@ -21,6 +21,8 @@ from powercut.explorer.lazy.units import Trees
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.recovery import recoveries_of
+from powercut.explorer.repair import OutOfTime
+from powercut.explorer.running_check import running_check
 from powercut.explorer.ticker import Stopped, Tick, Ticker
 from powercut.explorer.verdicts import Exploration, Failure, InterruptedRecovery
 from powercut.place import Place
@@ -144,7 +146,7 @@ class Judge:
             self._lazy = LazyExplorer(
                 self._in_phases(workload.history),
                 self._trees,
-                self.violation,
+                self.checked,
                 self.limits,
                 self._deciding,
                 self.tick,
@@ -164,7 +166,7 @@ class Judge:
 
     def _in_phases(self, history: History) -> PhasedCheck:
         if self._phased is None:
-            self._phased = phased_check(self._check, self.violation, history)
+            self._phased = phased_check(self._check, self.checked, history)
         return self._phased
 
     def is_over(self, found: Exploration) -> bool:
@@ -172,7 +174,14 @@ class Judge:
         return not self.tick(found, found.operations)
 
     def violation(self, disk: Disk, known: Known) -> Violation | None:
-        """Check a disk once, and return the violation."""
+        """Check a disk once; raises ``OutOfTime`` if the check is interrupted."""
+        try:
+            return self.checked(disk, known)
+        except Stopped:
+            raise OutOfTime from None
+
+    def checked(self, disk: Disk, known: Known) -> Violation | None:
+        """Check a disk once; raises ``Stopped`` if the check is interrupted."""
         return violation_raised(lambda: self._check(Process(disk), known))
 
     def recoveries(self, found: Exploration, failure: Failure) -> Sequence[InterruptedRecovery]:
@@ -183,11 +192,20 @@ class Judge:
 
     def _recover(self, disk: Disk, known: Known) -> Mapping[int, Place]:
         """Check a disk, and return the lines of the operations of the check."""
-        if isinstance(self._check, InterposedCheck):
-            return self._check.recover(Process(disk), known)
+        check = self._check
+        if isinstance(check, InterposedCheck):
+            try:
+                with running_check():
+                    return check.recover(Process(disk), known)
+            except Stopped:
+                raise OutOfTime from None
         recorder = PlaceRecorder(disk)
         self.violation(disk, known)
         return recorder.places
+
+
+def _failure(crashed: CrashImage, violation: Violation) -> Failure:
+    return Failure(crashed.crashes, crashed.entries, crashed.key[1], violation)
 
 
 def _last_or_longest(*explorations: Exploration) -> Exploration:
@@ -234,6 +252,7 @@ class _Explorer:
             is_decided=self._is_decided,
         )
         self._visited_depth: dict[Key, int] = {}
+        self._checked: set[Key] = set()
         # The place of each failed image among the failures.
         self._failed: dict[Key, int] = {}
         self._tick = Ticker(judge.tick, self.result)
@@ -243,7 +262,8 @@ class _Explorer:
         result = self.result
         try:
             self._check_all()
-        except Stopped:
+        except Stopped as stopped:
+            result.stop(stopped.place)
             self._settle_checked()
         except HarnessError:
             result.stopped = True
@@ -254,9 +274,7 @@ class _Explorer:
 
     def _settle_checked(self) -> None:
         """Count those images of the last batch that were checked."""
-        checked = [crashed for crashed in self._batch if crashed in self._results]
-        self.result.states -= len(self._batch) - len(checked)
-        self._settle_all(checked)
+        self._settle_all([crashed for crashed in self._batch if crashed in self._results])
 
     def _ended(self) -> Exploration:
         result = self.result
@@ -314,16 +332,14 @@ class _Explorer:
         return seen is None or (depth < seen and depth <= self._nested)
 
     def _register(self, crashed: CrashImage) -> bool:
-        """Count an image; return False if it was registered before."""
+        """Note an image to be checked; return False if it was registered before."""
         self._tick.operation = crashed.crashes[0].operation
         self._tick()
-        key, depth, visited_depth = crashed.key, len(crashed.crashes), self._visited_depth
-        seen = visited_depth.get(key)
-        if seen is None:
-            self.result.states += 1
-        elif not (depth < seen and depth <= self._nested):
+        key, depth = crashed.key, len(crashed.crashes)
+        seen = self._visited_depth.get(key)
+        if seen is not None and not (depth < seen and depth <= self._nested):
             return False
-        visited_depth[key] = depth
+        self._visited_depth[key] = depth
         if self._checks is not None:
             self._checks.spend(1)
         return True
@@ -339,19 +355,30 @@ class _Explorer:
             self._settle(crashed)
 
     def _settle(self, crashed: CrashImage) -> None:
-        """Check one registered image; count it if it fails."""
-        if self._nested:
-            violation = self._check_and_crash(crashed)
-        else:
-            if crashed not in self._results:
-                self._results.add([crashed], self.result.model)
-            violation = self._results[crashed]
+        """Check one registered image, and count it."""
+        try:
+            violation = self._check_and_crash(crashed) if self._nested else self._check(crashed)
+        except Stopped as stopped:
+            if stopped.place is not None and self.result.interrupted is None:
+                ended = UnreadableAfterCrash("the check was interrupted")
+                self.result.interrupted = _failure(crashed, ended)
+            raise
         if violation is not None:
             self._fail(crashed, violation)
 
+    def _check(self, crashed: CrashImage) -> Violation | None:
+        if crashed not in self._results:
+            self._results.add([crashed], self.result.model)
+        self._count(crashed)
+        return self._results[crashed]
+
+    def _count(self, crashed: CrashImage) -> None:
+        self._checked.add(crashed.key)
+        self.result.states = len(self._checked)
+
     def _fail(self, crashed: CrashImage, violation: Violation) -> None:
         """Add a failure; if its image has failed after more crashes, it replaces that one."""
-        failure = Failure(crashed.crashes, crashed.entries, crashed.key[1], violation)
+        failure = _failure(crashed, violation)
         failures = self.result.failures
         place = self._failed.setdefault(crashed.key, len(failures))
         if place < len(failures):
@@ -362,7 +389,8 @@ class _Explorer:
     def _check_and_crash(self, crashed: CrashImage) -> Violation | None:
         """Check an image; crash a check that passes and writes, which is a recovery."""
         disk = Disk(crashed.image, self.result.model)
-        violation = self._judge.violation(disk, self._history.known(crashed.entries))
+        violation = self._judge.checked(disk, self._history.known(crashed.entries))
+        self._count(crashed)
         if violation is None and len(crashed.crashes) <= self._nested and disk.journal:
             for nested in self._journals.crashes(
                 disk.journal, disk.model, crashed.crashes, crashed.entries

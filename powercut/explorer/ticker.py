@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from powercut.explorer.verdicts import Exploration
+from powercut.place import Place
 
 Tick: TypeAlias = Callable[[Exploration, int], bool]
 """Called with an exploration under way and the operation that it has reached; False stops it."""
@@ -17,8 +18,13 @@ _TICK_S: Final = 0.1
 class Stopped(BaseException):
     """The time of an exploration is over.
 
-    A ``BaseException``, because a check may be under way, which may catch every other.
+    A ``BaseException``, because a check may be under way, which may catch every other. ``place`` is
+    the line of that check, None if none ran in this process.
     """
+
+    def __init__(self, place: Place | None = None) -> None:
+        super().__init__()
+        self.place = place
 
 
 class Ticker:

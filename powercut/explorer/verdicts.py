@@ -12,6 +12,7 @@ from oracles.violation import Violation
 from powercut.counted import counted
 from powercut.explorer.crash_state import is_possible
 from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.place import Place
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.disk import Disk
 
@@ -122,6 +123,10 @@ class Exploration:
     workload, added up, 0 for the other engine. ``most_torn`` is the largest number of torn pieces
     in one of them, None if it was not bounded. ``within`` are the recovery units that were not
     independent of the check at every crash, and were executed within it there.
+
+    If the time was over while a check ran in this process, it was interrupted at the line
+    ``interrupted_at``. ``interrupted`` is the crash whose state it checked, None if that was not
+    built.
     """
 
     model: PersistenceModel
@@ -136,6 +141,8 @@ class Exploration:
     decided: int = 0
     most_torn: int | None = None
     within: tuple[str, ...] = ()
+    interrupted_at: Place | None = None
+    interrupted: Failure | None = None
 
     def empty(self) -> Exploration:
         """Return a verdict on the same workload and model, of which nothing is explored."""
@@ -175,6 +182,11 @@ class Exploration:
 
     def __repr__(self) -> str:
         return f"<Exploration {self}>"
+
+    def stop(self, interrupted_at: Place | None) -> None:
+        """End early, because the time is over."""
+        self.stopped = True
+        self.interrupted_at = interrupted_at
 
     def fail(self, failure: Failure) -> None:
         """Count a refused state."""

@@ -73,9 +73,9 @@ def check_lines(diagnosis: Diagnosis) -> Iterator[str]:
     If it has never failed, it runs on the disk on which the workload began, with what was
     acknowledged at the end, and at earlier moments: the last acknowledgement may be of a removal.
     """
-    if diagnosis.causes:
-        return
     found = next(iter(diagnosis.explorations.values()))
+    if diagnosis.causes or found.checker.is_over(found):
+        return
     history, disk = found.workload.history, found.workload.journal.image
     moments = [
         Known(history.known(count).acknowledged, ())
@@ -267,6 +267,17 @@ def crash_lines(exploration: Exploration, failure: Failure) -> Iterator[str]:
         silent = replace(workload, history=History(lambda: 0))
         yield f"  crash     {_where(silent, moved, 0)}, in recovery {number}"
         yield from _lost(workload, exploration.model, moved)
+
+
+def interrupted_lines(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield the line of a check that still ran when the time was over, and the crash before it."""
+    for found in diagnosis.explorations.values():
+        if found.interrupted_at is None:
+            continue
+        where = f"{found.interrupted_at.where} in {found.interrupted_at.function}"
+        yield f"note      the check still ran when the time was over, at {where}"
+        if found.interrupted is not None:
+            yield from crash_lines(found, found.interrupted)
 
 
 def _lost(workload: RecordedWorkload, model: PersistenceModel, point: CrashPoint) -> Iterator[str]:

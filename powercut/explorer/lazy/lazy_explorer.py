@@ -7,7 +7,6 @@ or boxes, it explores with at most one torn piece in a power cut, and at last wi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -131,11 +130,13 @@ class _Exploring:
     def run(self) -> None:
         """Explore every crash of the workload; raise ``GaveUp`` if that takes too long."""
         result = self._result
-        with suppress(Stopped):
+        try:
             sites = list(self._sites())
             check_estimate(self._walk, sites, _TOO_MANY * self._executions)
             self._visit(sites)
             self._walk.repeat()
+        except Stopped as stopped:
+            result.stop(stopped.place)
         result.states = self._executed()
         result.failed = len({ending for ending, _, _ in self._failed})
         result.failures = sorted(self._failed.values(), key=lambda each: each.simplicity)
