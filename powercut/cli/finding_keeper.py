@@ -62,6 +62,7 @@ class FindingKeeper:
             failure.crashes,
             failure.entries,
             diagnosis.explorations[cause.model].workload,
+            self._limits.timeout,
         )
 
     def _dump(self, diagnosis: Diagnosis, cause: Cause, folder: Path) -> None:

@@ -103,4 +103,9 @@ def _explored_again(kept: KeptFailure, entry: WorkloadEntry) -> Exploration:
 
 
 def _limits(kept: KeptFailure, entry: WorkloadEntry) -> Limits:
-    return replace(entry.limits, states_per_point=kept.states_per_point, nested=kept.nested)
+    return replace(
+        entry.limits,
+        states_per_point=kept.states_per_point,
+        nested=kept.nested,
+        timeout=kept.timeout,
+    )

@@ -20,6 +20,10 @@ FAILS_AT_START: Final = (
 """What to do with a check that fails before the first operation."""
 
 
+NOT_ENDED: Final = "the check did not end within the time of --timeout"
+"""The statement on a check that runs in a process of its own, which was ended."""
+
+
 def violation_raised(check: Callable[[], object]) -> Violation | None:
     """Call a check, and return the violation that it raises, or None.
 

@@ -203,14 +203,16 @@ def judge_of(
 ) -> tuple[RecordedWorkload, Judge]:
     """Return the judge of a recorded workload, and the workload in the form that it judges.
 
-    The output of an interposed check is dropped, unless ``prints`` is True.
+    The output of an interposed check is dropped, unless ``prints`` is True. Else the check runs
+    once without any crash; raises ``HarnessError`` if it does not return there.
     """
     if check is None:
         recorded = with_whole_paths(recorded)
         check = default_check(recorded)
     elif recorded.root or takes_one(check, "known"):
         check = InterposedCheck(check, recorded.root or DEFAULT_ROOT, limits, prints=prints)
-        if processes > 1 and not prints:
+        if not prints:
             disk = Disk(Disk.from_journal(recorded.journal).unmounted())
-            check.learn(Process(disk), recorded.history.known(len(recorded.history.entries)))
+            known = recorded.history.known(len(recorded.history.entries))
+            check.try_undamaged(Process(disk), known, learns=processes > 1)
     return recorded, Judge(cast("ProcessCheck", check), limits, processes, tick, deciding)

@@ -8,7 +8,7 @@ import signal
 import sys
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
@@ -54,7 +54,7 @@ def in_forks(
     arguments: Sequence[A],
     processes: int,
     tick: Callable[[], None] = _never,
-) -> Iterator[tuple[int, R]]:
+) -> Generator[tuple[int, R]]:
     """Yield the place of each argument with ``function(argument)``, computed in ``processes``.
 
     They come in the order of their completion. Only the result of a call comes back, not its

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 from oracles.violation import LostAck, Violation
+from powercut.explorer.check_violation import NOT_ENDED
 from powercut.explorer.crash_state import disks_along, image_at, killed_along
 from powercut.explorer.verdicts import Exploration, Failure
 from sim.disk.cache.operation import Sync
@@ -156,4 +157,7 @@ def _sizes(image: Image) -> dict[str, int]:
 
 
 def _text(violation: Violation) -> _Text:
+    if violation.statement == NOT_ENDED:
+        # Its line is any of those of a loop.
+        return violation.property_name, NOT_ENDED
     return violation.property_name, str(violation)

@@ -18,13 +18,15 @@ from contextlib import suppress
 from typing import Any, Final, NoReturn
 
 from oracles.history import Known
-from oracles.violation import Violation
-from powercut.explorer.check_violation import violation_of
+from oracles.violation import UnreadableAfterCrash, Violation
+from powercut.explorer.check_time import CheckTime
+from powercut.explorer.check_violation import NOT_ENDED, violation_of
+from powercut.explorer.lazy.boot import LazyDisk
 from powercut.explorer.limits import Limits
 from powercut.explorer.running_check import running_check
 from powercut.explorer.ticker import Stopped
 from powercut.explorer.unmodified import takes_one
-from powercut.interpose.apart import run_apart
+from powercut.interpose.apart import NotReturned, run_apart
 from powercut.interpose.installation import install
 from powercut.interpose.interposed import interposed, strictly
 from powercut.interpose.refusal import sentence_on
@@ -33,7 +35,7 @@ from powercut.place_recorder import PlaceRecorder
 from powercut.user_function import refuse_verdict
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
-from sim.errors import HarnessError, UnsupportedOperation
+from sim.errors import HarnessError, NeedsWholeImage, UnsupportedOperation
 
 _OUTPUTS: Final = (1, 2)
 
@@ -43,7 +45,8 @@ class InterposedCheck:
 
     ``check`` takes ``known``, or a process and ``known``. The operations of the check, which
     are a recovery, are carried over to the disk of the caller. ``limits.timeout`` is the time of
-    one call in seconds. The output of the check is dropped, unless ``prints`` is True.
+    one call in seconds. The output of the check is dropped, unless ``prints`` is True. A call that
+    does not end in its time, or ends its process, is a recovery that fails.
     """
 
     def __init__(
@@ -53,31 +56,66 @@ class InterposedCheck:
         self._check = check
         self._root = root
         self._seconds = limits.timeout
+        self._time = CheckTime(limits.timeout)
         self._strict = limits.strict
         self._prints = prints
         self._is_alone = takes_one(check, "known")
         self._modules: Sequence[str] = ()
         self._owner = self._imported_in = os.getpid()
 
+    @property
+    def endless(self) -> int:
+        """The number of crash images on which it has not ended, in this process and its forks."""
+        return self._time.endless
+
     def __call__(self, process: Process, known: Known) -> None:
         """Check a disk; raises the violation, or the ``HarnessError``, that the check raises."""
         if self._modules and self._imported_in != os.getpid():
             self._import()
-        _, _, failure = self._run(process, known)
+        try:
+            _, _, failure = self._run(process, known)
+        except NotReturned as ended:
+            raise self._violation(ended, process.disk) from None
         if failure is not None:
             _raise(*failure)
 
+    def _violation(self, ended: NotReturned, disk: Disk) -> Violation:
+        """Return a call that has not returned as a violation.
+
+        Raises ``NeedsWholeImage`` if the disk was not built: what the call has read is lost.
+        """
+        is_whole = not isinstance(disk, LazyDisk)
+        if ended.is_endless:
+            self._time.overrun(counts=is_whole)
+        if not is_whole:
+            raise NeedsWholeImage("a result of the check, which has not returned")
+        statement = NOT_ENDED if ended.is_endless else ended.statement
+        return UnreadableAfterCrash(statement, **({"at": ended.at} if ended.at else {}))
+
     def recover(self, process: Process, known: Known) -> Mapping[int, Place]:
         """Check a disk, and return the lines of the operations of the check."""
-        _, places, _ = self._run(process, known, with_places=True)
+        try:
+            _, places, _ = self._run(process, known, with_places=True)
+        except NotReturned as ended:
+            self._violation(ended, process.disk)
+            return {}
         return places
 
-    def learn(self, process: Process, known: Known) -> None:
-        """Check a disk once, only to learn which modules the check imports."""
+    def try_undamaged(self, process: Process, known: Known, *, learns: bool) -> None:
+        """Check a disk that no crash has damaged; raises ``HarnessError`` if that does not return.
+
+        If it ``learns``, the modules that the check imports are imported in the processes from
+        which several checks are forked.
+        """
         modules: Sequence[str] = ()
-        with suppress(Stopped), running_check():
-            modules, _, _ = self._run(process, known)
-        if not modules:
+        try:
+            with running_check():
+                modules, _, _ = self._run(process, known)
+        except NotReturned as ended:
+            raise HarnessError(f"on the undamaged disk, without any crash, {ended}") from None
+        except Stopped:
+            return
+        if not modules or not learns:
             return
 
         def attempt() -> bytes:
@@ -113,7 +151,10 @@ class InterposedCheck:
             places = {} if recorder is None else recorder.places
             return pickle.dumps((disk.report(), modules, places, failure))
 
-        report, modules, places, failure = pickle.loads(run_apart(run, self._seconds, "the check"))
+        begun = time.monotonic()
+        result = run_apart(run, self._time.seconds, "the check")
+        self._time.ended(time.monotonic() - begun)
+        report, modules, places, failure = pickle.loads(result)
         process.disk.accept(report)
         return modules, places, failure
 

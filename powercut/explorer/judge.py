@@ -1,19 +1,18 @@
-"""The judge: checks every crash image of a recorded workload, each distinct one once."""
+"""The judge: checks every crash of a recorded workload, by the engine that suits it."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
 from oracles.history import History, Known
-from oracles.violation import UnreadableAfterCrash, Violation
+from oracles.violation import Violation
+from powercut.explorer.built_explorer import MOST_FIRST_CHECKS, BuiltExplorer
 from powercut.explorer.check_violation import violation_raised
-from powercut.explorer.even_share import EvenShare
 from powercut.explorer.image_results import ImageResults
 from powercut.explorer.interposed_check import InterposedCheck
-from powercut.explorer.journals import MOST_SECTORS, CrashImage, Journals, Key
+from powercut.explorer.journals import MOST_SECTORS
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.lazy.lazy_explorer import LazyExplorer
 from powercut.explorer.lazy.phases import PhasedCheck, phased_check
@@ -23,23 +22,23 @@ from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.recovery import recoveries_of
 from powercut.explorer.repair import OutOfTime
 from powercut.explorer.running_check import running_check
-from powercut.explorer.ticker import Stopped, Tick, Ticker
-from powercut.explorer.verdicts import Exploration, Failure, InterruptedRecovery
+from powercut.explorer.ticker import Stopped, Tick
+from powercut.explorer.verdicts import (
+    Exploration,
+    Failure,
+    InterruptedRecovery,
+    last_or_longest,
+)
 from powercut.place import Place
 from powercut.place_recorder import PlaceRecorder
 from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.disk import Disk
-from sim.errors import HarnessError
 from sim.loop.sandbox import SANDBOX
 
 Check: TypeAlias = Callable[[Process, Known], None]
 
-
 _BATCH: Final = 64
-_FIRST_BATCH: Final = 4
-_QUICK_S: Final = 1.0
-"""A batch that took less time may be followed by a larger one."""
 
 FORK: Final = 16
 """The number of calls of a check that take as long as one in a process of its own."""
@@ -51,8 +50,8 @@ the check is interposed."""
 MOST_CHECKS: Final = 2048
 """Images that are checked for one verdict of ``Engine.AUTO`` then; the others are left out."""
 
-MOST_FIRST_CHECKS: Final = 512
-"""Images that are checked before the lazy engine is tried, a few of each crash point."""
+MOST_ENDLESS_IN_ALL: Final = 64
+"""Checks of a workload that do not end; then its time is over, also for missing barriers."""
 
 
 def never_stop(_found: Exploration, _operation: int) -> bool:
@@ -80,7 +79,7 @@ class Judge:
         deciding: int | None = None,
     ) -> None:
         self.limits = limits
-        self.tick = tick
+        self._tick = tick
         self.unfinished: Exploration | None = None
         self.most_in_batch = _BATCH * processes if processes > 1 and not limits.nested else 1
         self.processes = processes
@@ -112,7 +111,7 @@ class Judge:
         if engine == Engine.BRUTE or found.exhaustive or found.stopped or not found.safe:
             return found
         if not is_slow:
-            return _last_or_longest(found, self._lazily(workload, model) or found)
+            return last_or_longest(found, self._lazily(workload, model) or found)
         first = self._built(workload, model, None, MOST_FIRST_CHECKS, is_thin=True)
         if first.stopped or not first.safe:
             return first
@@ -120,7 +119,7 @@ class Judge:
         lazily = None if model.name in self._gave_up else self._lazily(workload, model)
         if lazily is None:
             self._gave_up.add(model.name)
-        return _last_or_longest(found, first, lazily or self._built(workload, model, None, most))
+        return last_or_longest(found, first, lazily or self._built(workload, model, None, most))
 
     def _built(
         self,
@@ -138,7 +137,7 @@ class Judge:
         number of images that are checked, spread evenly over the workload. If it ``is_thin``, a
         crash point has only those that lose everything behind a call, or one call.
         """
-        return _Explorer(self, workload, model, few, most, is_thin=is_thin).run()
+        return BuiltExplorer(self, workload, model, few, most, is_thin=is_thin).run()
 
     def _lazily(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration | None:
         """Return the verdict of the lazy engine, None if it has none."""
@@ -168,6 +167,15 @@ class Judge:
         if self._phased is None:
             self._phased = phased_check(self._check, self.checked, history)
         return self._phased
+
+    @property
+    def endless(self) -> int:
+        """The number of checks that did not end in their time."""
+        return self._check.endless if isinstance(self._check, InterposedCheck) else 0
+
+    def tick(self, found: Exploration, operation: int) -> bool:
+        """Return whether there is time for another check; called several times a second."""
+        return self.endless < MOST_ENDLESS_IN_ALL and self._tick(found, operation)
 
     def is_over(self, found: Exploration) -> bool:
         """Return whether there is no time for another check."""
@@ -202,199 +210,3 @@ class Judge:
         recorder = PlaceRecorder(disk)
         self.violation(disk, known)
         return recorder.places
-
-
-def _failure(crashed: CrashImage, violation: Violation) -> Failure:
-    return Failure(crashed.crashes, crashed.entries, crashed.key[1], violation)
-
-
-def _last_or_longest(*explorations: Exploration) -> Exploration:
-    """Return the last exploration; if it was stopped without a failure, the one with most states.
-
-    The others had none either, so the states of that one have passed.
-    """
-    last = explorations[-1]
-    if not last.stopped or not last.safe:
-        return last
-    longest = max(explorations, key=lambda each: each.states)
-    return replace(longest, exhaustive=False, stopped=True)
-
-
-class _Explorer:
-    """One exploration; ``result`` grows while it runs."""
-
-    def __init__(
-        self,
-        judge: Judge,
-        workload: RecordedWorkload,
-        model: PersistenceModel,
-        few: int | None,
-        most: int | None,
-        *,
-        is_thin: bool,
-    ) -> None:
-        limits = judge.limits
-        if few is not None:
-            limits = replace(limits, states_per_point=min(few, limits.states_per_point))
-        self.result = Exploration(model, workload, judge)
-        self._judge = judge
-        self._results = judge.results(workload.history)
-        self._history = workload.history
-        self._nested = limits.nested
-        self._ends_at_sample = few is not None
-        self._checks = None if most is None else EvenShare(most, len(workload.journal))
-        self._journals = Journals(
-            workload.history,
-            limits,
-            self._is_new,
-            self._checks,
-            is_thin=is_thin,
-            is_decided=self._is_decided,
-        )
-        self._visited_depth: dict[Key, int] = {}
-        self._checked: set[Key] = set()
-        # The place of each failed image among the failures.
-        self._failed: dict[Key, int] = {}
-        self._tick = Ticker(judge.tick, self.result)
-        self._batch: list[CrashImage] = []
-
-    def run(self) -> Exploration:
-        result = self.result
-        try:
-            self._check_all()
-        except Stopped as stopped:
-            result.stop(stopped.place)
-            self._settle_checked()
-        except HarnessError:
-            result.stopped = True
-            self._settle_checked()
-            self._judge.unfinished = self._ended()
-            raise
-        return self._ended()
-
-    def _settle_checked(self) -> None:
-        """Count those images of the last batch that were checked."""
-        self._settle_all([crashed for crashed in self._batch if crashed in self._results])
-
-    def _ended(self) -> Exploration:
-        result = self.result
-        result.built = self._journals.built
-        result.exhaustive = self._journals.exhaustive and not result.stopped
-        result.failures.sort(key=lambda failure: failure.simplicity)
-        return result
-
-    def _check_all(self) -> None:
-        result, judge, batch = self.result, self._judge, self._batch
-        size = min(_FIRST_BATCH * judge.processes, judge.most_in_batch)
-        for crashed in self._journals.crashes(result.workload.journal, result.model):
-            if self._is_sampled_in_vain():
-                break
-            if not self._register(crashed):
-                continue
-            if judge.most_in_batch == 1:
-                self._settle(crashed)
-                continue
-            batch.append(crashed)
-            if len(batch) >= size:
-                start = time.monotonic()
-                self._settle_batch()
-                if time.monotonic() - start < _QUICK_S:
-                    size = min(2 * size, judge.most_in_batch)
-        self._settle_batch()
-
-    def _is_decided(self, operation: int) -> bool:
-        """Return whether an image has failed by the first operation at which states are left out.
-
-        The checks of the further ones, which are to show other failures, are fewer then.
-        """
-        if self._checks is None:
-            return False
-        self._settle_batch()
-        if self.result.failures:
-            self._checks.begin_again(MOST_FIRST_CHECKS, operation)
-        return bool(self.result.failures)
-
-    def _is_sampled_in_vain(self) -> bool:
-        """Return whether a sample has begun that is not wanted unless an image has failed."""
-        if not self._ends_at_sample or self._journals.exhaustive or self.result.failures:
-            return False
-        self._settle_batch()
-        return not self.result.failures
-
-    def _is_new(self, key: Key, depth: int) -> bool:
-        """Return whether an image must be checked.
-
-        An image that was checked after more crashes is checked again if its recovery may now
-        be crashed as well, or if it has failed.
-        """
-        self._tick()
-        seen = self._visited_depth.get(key)
-        return seen is None or (depth < seen and depth <= self._nested)
-
-    def _register(self, crashed: CrashImage) -> bool:
-        """Note an image to be checked; return False if it was registered before."""
-        self._tick.operation = crashed.crashes[0].operation
-        self._tick()
-        key, depth = crashed.key, len(crashed.crashes)
-        seen = self._visited_depth.get(key)
-        if seen is not None and not (depth < seen and depth <= self._nested):
-            return False
-        self._visited_depth[key] = depth
-        if self._checks is not None:
-            self._checks.spend(1)
-        return True
-
-    def _settle_batch(self) -> None:
-        """Check registered images of the workload, several at a time."""
-        self._results.add(self._batch, self.result.model, self._tick)
-        self._settle_all(self._batch)
-        self._batch.clear()
-
-    def _settle_all(self, images: Iterable[CrashImage]) -> None:
-        for crashed in images:
-            self._settle(crashed)
-
-    def _settle(self, crashed: CrashImage) -> None:
-        """Check one registered image, and count it."""
-        try:
-            violation = self._check_and_crash(crashed) if self._nested else self._check(crashed)
-        except Stopped as stopped:
-            if stopped.place is not None and self.result.interrupted is None:
-                ended = UnreadableAfterCrash("the check was interrupted")
-                self.result.interrupted = _failure(crashed, ended)
-            raise
-        if violation is not None:
-            self._fail(crashed, violation)
-
-    def _check(self, crashed: CrashImage) -> Violation | None:
-        if crashed not in self._results:
-            self._results.add([crashed], self.result.model)
-        self._count(crashed)
-        return self._results[crashed]
-
-    def _count(self, crashed: CrashImage) -> None:
-        self._checked.add(crashed.key)
-        self.result.states = len(self._checked)
-
-    def _fail(self, crashed: CrashImage, violation: Violation) -> None:
-        """Add a failure; if its image has failed after more crashes, it replaces that one."""
-        failure = _failure(crashed, violation)
-        failures = self.result.failures
-        place = self._failed.setdefault(crashed.key, len(failures))
-        if place < len(failures):
-            failures[place] = failure
-        elif place == len(failures):
-            self.result.fail(failure)
-
-    def _check_and_crash(self, crashed: CrashImage) -> Violation | None:
-        """Check an image; crash a check that passes and writes, which is a recovery."""
-        disk = Disk(crashed.image, self.result.model)
-        violation = self._judge.checked(disk, self._history.known(crashed.entries))
-        self._count(crashed)
-        if violation is None and len(crashed.crashes) <= self._nested and disk.journal:
-            for nested in self._journals.crashes(
-                disk.journal, disk.model, crashed.crashes, crashed.entries
-            ):
-                if self._register(nested):
-                    self._settle(nested)
-        return violation

@@ -16,6 +16,7 @@ from xxhash import xxh3_64
 
 from faults.crash_point import CrashPoint
 from oracles.history import History, HistoryEntry
+from powercut.explorer.limits import Limits
 from powercut.explorer.plain_value import decoded, encoded
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.fuzz.reproducer import write_durably
@@ -36,7 +37,8 @@ class KeptFailure:
     ``tag`` is the tag or import string of the workload, ``check`` the import string of a check
     that replaces the workload's own, or None. ``model`` is the name of the model,
     ``property_name`` and ``statement`` are those of the violation, ``entries`` is the number of
-    entries that the history had at the first crash.
+    entries that the history had at the first crash. ``timeout`` is the time of an interposed check
+    in seconds.
     """
 
     tag: str
@@ -49,6 +51,7 @@ class KeptFailure:
     crashes: tuple[CrashPoint, ...]
     entries: int
     recorded: RecordedWorkload
+    timeout: float = Limits().timeout
 
     @property
     def fingerprint(self) -> str:
@@ -118,6 +121,7 @@ def _header(kept: KeptFailure) -> dict[str, object]:
         "model": kept.model,
         "states_per_point": kept.states_per_point,
         "nested": kept.nested,
+        "timeout": kept.timeout,
         "property": kept.property_name,
         "statement": kept.statement,
         "crashes": [str(point) for point in kept.crashes],
@@ -157,6 +161,7 @@ def _kept(header: Mapping[str, Any], journal: bytes) -> KeptFailure:
         tuple(CrashPoint.parse(point) for point in header["crashes"]),
         int(header["entries"]),
         recorded,
+        float(header.get("timeout", Limits().timeout)),
     )
 
 

@@ -28,10 +28,26 @@ _CHUNK: Final = 1 << 20
 _FRAME: Final = re.compile(rb'File "(.+?)", line (\d+) in (.+)')
 
 
+class NotReturned(HarnessError):
+    """The process of a task did not end in its time (``is_endless``), or ended by itself.
+
+    ``statement`` says so, and ``at`` is the line of the program, empty if it is not known.
+
+    Cause: a loop, a wait, a call such as ``os._exit``, or a signal. Cure: the message has it.
+    """
+
+    def __init__(self, statement: str, remedy: str, at: str = "", *, is_endless: bool) -> None:
+        place = f"; it is at {at}" if at else ""
+        super().__init__(f"{statement}{place}; {remedy}")
+        self.statement = statement
+        self.at = at.partition(" in ")[0]
+        self.is_endless = is_endless
+
+
 def run_apart(task: Callable[[], bytes], seconds: float, title: str) -> bytes:
     """Return the bytes that ``task`` returns in a forked process.
 
-    Raises ``HarnessError`` if the process ends by itself, and if it does not end within
+    Raises ``NotReturned`` if the process ends by itself, and if it does not end within
     ``seconds``, with the line at which it is. ``title`` begins these sentences.
     """
     for stream in (sys.stdout, sys.stderr):
@@ -53,9 +69,12 @@ def run_apart(task: Callable[[], bytes], seconds: float, title: str) -> bytes:
         if payload is None:
             os.kill(child, _DUMP)
             place = _place(_read(stack, _DUMP_SECONDS, partly=True) or b"")
-            raise HarnessError(
-                f"{title} did not end within {seconds:g} s{place}; end the loop or the wait, "
-                "or give it more time with Limits(timeout=...) or --timeout"
+            raise NotReturned(
+                f"{title} did not end within {seconds:g} s",
+                "end the loop or the wait, or give it more time with Limits(timeout=...) or "
+                "--timeout",
+                place,
+                is_endless=True,
             )
     finally:
         os.kill(child, signal.SIGKILL)
@@ -65,7 +84,8 @@ def run_apart(task: Callable[[], bytes], seconds: float, title: str) -> bytes:
     if not payload:
         code = os.waitstatus_to_exitcode(status)
         how = f"signal {-code}" if code < 0 else f"exit status {code}"
-        raise HarnessError(f"{title} ended its process by itself, with {how}; let it return")
+        statement = f"{title} ended its process by itself, with {how}"
+        raise NotReturned(statement, "let it return", is_endless=False)
     return payload
 
 
@@ -120,5 +140,5 @@ def _place(dump: bytes) -> str:
             break
         if is_program(name):
             shown = name.removeprefix(os.getcwd() + os.sep)
-            return f"; it is at {shown}:{int(line)} in {os.fsdecode(function)}"
+            return f"{shown}:{int(line)} in {os.fsdecode(function)}"
     return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -216,12 +217,14 @@ class Walk:
                 return failure
 
         firsts = [visits[0] for visits in waiting.values()]
-        traces = dict(in_forks(trace, firsts, self._processes, self._budget.tick))
+        traces: dict[int, Trace] = {}
+        with closing(in_forks(trace, firsts, self._processes, self._budget.tick)) as results:
+            for place, found in results:
+                if isinstance(found, NeedsWholeImage):
+                    raise found
+                traces[place] = found
         for place, visit in enumerate(firsts):
-            found = traces[place]
-            if isinstance(found, NeedsWholeImage):
-                raise found
-            self.grow(visit.node, found)
+            self.grow(visit.node, traces[place])
 
     def trace(
         self, path: Sequence[Step], choose: Chooser, entries: int, ending: Ending | None = None

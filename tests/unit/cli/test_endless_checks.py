@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import time
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -93,3 +94,73 @@ def test_only_states_that_were_checked_are_counted_where_the_check_is_crashed(
     ran = run_python(*command, "-n", "1", cwd=tmp_path, timeout_s=60)
     assert "check still ran when the time was over" in ran.stdout, ran.stdout + ran.stderr
     assert re.search(r"scc +unknown +[1-9]\d* +0 +stopped", ran.stdout), ran.stdout
+
+
+RECOVERY = """
+import os
+
+def save(ack):
+    for data in (b"one", b"two"):
+        with open("new", "wb") as file:
+            file.write(data)
+        os.rename("new", "value")
+        ack(data)
+
+def check(known):
+    if os.path.exists("value"):
+        with open("value", "rb") as file:
+            found = file.read()
+        while found and not found.strip(b"\\0"):
+            pass
+
+save.check = check
+
+def leave(known):
+    if known.acknowledged and not os.path.exists("value"):
+        os._exit(3)
+"""
+
+
+def recovered(folder: Path, *arguments: str) -> CompletedProcess[str]:
+    (folder / "looping.py").write_text(RECOVERY, "utf-8")
+    return run_python("-m", "powercut", *arguments, cwd=folder, timeout_s=90)
+
+
+def test_a_recovery_that_does_not_end_is_a_finding_and_is_replayed(tmp_path: Path) -> None:
+    ran = recovered(tmp_path, "explore", "looping:save", "--model", "ext4", "--timeout", "0.9")
+    assert ran.returncode == ExitCode.VIOLATION, ran.stderr
+    finding = [line.split(maxsplit=1) for line in ran.stdout.splitlines()]
+    assert ["the", "check did not end within the time of --timeout"] in finding
+    assert ["crash", "power cut after rename at looping.py:8"] in finding
+    assert ["lost", "data of /disk/value, bytes 0 to 3, looping.py:6"] in finding
+    cause = "no fsync of /disk/new between write at looping.py:6 and rename at looping.py:8"
+    assert ["cause", cause] in finding
+    assert "repair    with that fsync, none of " in ran.stdout
+    (file,) = (tmp_path / ".powercut" / "failures").iterdir()
+    assert '"timeout": 0.9' in file.read_text("ascii", "replace")
+    again = recovered(tmp_path, "replay", str(file))
+    assert again.returncode == ExitCode.VIOLATION, again.stderr
+    assert "the recorded crash fails in the same way" in again.stdout
+
+
+def test_a_recovery_that_ends_its_process_is_a_finding(tmp_path: Path) -> None:
+    ran = recovered(
+        tmp_path, "explore", "looping:save", "--check", "looping:leave", "--model", "xfs"
+    )
+    assert ran.returncode == ExitCode.VIOLATION, ran.stderr
+    assert "the check ended its process by itself, with exit status 3\n  crash  " in ran.stdout
+    assert "no fsync of /disk between rename at looping.py:8 and ack at" in ran.stdout
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_the_end_of_the_time_ends_a_check_in_another_process(
+    tmp_path: Path, processes: str
+) -> None:
+    begun = time.monotonic()
+    ran = recovered(
+        tmp_path, "explore", "looping:save", "--model", "posix", "--timeout", "600",
+        *("--seconds", "2", "-n", processes),
+    )  # fmt: skip
+    assert time.monotonic() - begun < 30
+    assert ran.returncode == ExitCode.GOAL_MISSED, ran.stderr
+    assert re.search(r"posix +unknown .* stopped", ran.stdout)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from oracles.history import History, Known
-from powercut.explorer import judge
+from powercut.explorer import built_explorer, judge
 from powercut.explorer.explore import explore, judged
 from powercut.explorer.journals import Journals
 from powercut.explorer.lazy import lazy_explorer
@@ -83,7 +83,7 @@ def test_a_workload_without_a_check_builds_few_images_as_well(
     def saved(ack: Callable[[object], None]) -> None:
         _logged(lambda _: ack({"log": b"x" * 200 + b"\n"}))
 
-    monkeypatch.setattr(judge, "Journals", Counted)
+    monkeypatch.setattr(built_explorer, "Journals", Counted)
     explore(saved, None, "posix", LIMITS)
     assert asked[0] == 4
 
@@ -97,7 +97,7 @@ def test_a_failure_among_the_few_states_gives_the_verdict_of_a_sample(calls: lis
 def test_a_failure_that_waits_for_its_batch_continues_the_sample(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(judge, "_FIRST_BATCH", 64)
+    monkeypatch.setattr(built_explorer, "_FIRST_BATCH", 64)
     model = MODELS["posix"]
     recorded = record(_logged, model, Image.empty())
     check = _may_be_missing(_refuses_lines)
@@ -137,7 +137,8 @@ def test_the_checks_of_a_sample_are_bounded_and_spread_over_the_workload(
 ) -> None:
     monkeypatch.setattr(lazy_explorer, "MOST_EXECUTIONS", {UNLIMITED: 1, 1: 1, 0: 1})
     monkeypatch.setattr(judge, "MOST_CHECKS", 100)
-    monkeypatch.setattr(judge, "MOST_FIRST_CHECKS", 100)
+    for module in (built_explorer, judge):
+        monkeypatch.setattr(module, "MOST_FIRST_CHECKS", 100)
 
     def logged(ack: Callable[[object], None]) -> None:
         _logged_often(ack, files=16)
@@ -199,7 +200,8 @@ def test_the_checks_are_bounded_where_one_of_the_few_states_fails(
 def test_fewer_states_are_checked_once_one_has_failed_in_a_sample(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(judge, "MOST_FIRST_CHECKS", 40)
+    for module in (built_explorer, judge):
+        monkeypatch.setattr(module, "MOST_FIRST_CHECKS", 40)
 
     def check(_known: Known) -> None:
         assert not os.path.exists("log0")
