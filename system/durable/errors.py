@@ -47,6 +47,22 @@ class RowDamaged(StateDamaged):
         self.key = key
 
 
+class StateLogDamaged(StateDamaged):
+    """The write-ahead log of SQLite is damaged before commits that were durable.
+
+    SQLite would ignore all commits from there on, so nothing is opened or changed.
+    Cause: the disk or another program changed ``state.db-wal``.
+    Cure: restore ``state.db`` and ``state.db-wal`` together, from one copy that is not older than
+    the logs; if the copy has no ``state.db-wal``, remove the damaged one.
+    """
+
+    cure = "restore state.db and state.db-wal from one copy that is not older than the logs"
+
+    def __init__(self, path: str, offset: int) -> None:
+        super().__init__(path, f"damaged at offset={offset}, before commits that were durable")
+        self.offset = offset
+
+
 class StateMissing(StorageError):
     """The root had a ``state.db``, and has none now.
 

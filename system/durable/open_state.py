@@ -6,9 +6,16 @@ from typing import TYPE_CHECKING, Final
 
 import apsw
 
-from system.durable.errors import ForeignState, StateDamaged, StateMissing, StateStopped
+from system.durable.errors import (
+    ForeignState,
+    StateDamaged,
+    StateLogDamaged,
+    StateMissing,
+    StateStopped,
+)
 from system.durable.schema import APPLICATION_ID, MIGRATIONS, VERSION
 from system.durable.seconds import SteadyClock
+from system.durable.sqlite_log import damaged_at, is_ignored
 from system.durable.state import STATE, StateDatabase, Transaction, translated
 from system.errors import NewerFormat, RootInUse, raising_storage_full
 from system.ports import FileSystem, Host, OpenMode
@@ -98,11 +105,14 @@ def _size_bytes(files: FileSystem) -> int:
 def _renew_log(files: FileSystem) -> bool:
     """Write the write-ahead log of SQLite again, as it reads now, and make it durable.
 
-    Returns whether there is one.
+    Returns whether there is one. Raises ``StateLogDamaged`` if it is certainly damaged.
 
     After a failed barrier the kernel may show pages that it will never write. SQLite would
     regard them as durable, and acknowledge later commits; the next power cut would leave a gap
     before these.
+
+    A log whose header SQLite refuses is removed. SQLite would take over the salts of a torn
+    header, and old frames behind it would look like a part of the new log.
     """
     if files.kind(STATE_LOG) is None:
         return False
@@ -110,11 +120,17 @@ def _renew_log(files: FileSystem) -> bool:
         log = files.open(STATE_LOG, OpenMode.WRITE)
         try:
             content = read_all(log)
-            write_all(log, content, 0)
-            # The kernel writes a size only if it changes.
-            log.truncate(len(content) + 1)
-            log.truncate(len(content))
-            log.fsync()
+            offset = damaged_at(content)
+            if offset is not None:
+                raise StateLogDamaged(STATE_LOG, offset)
+            if is_ignored(content):
+                files.unlink(STATE_LOG)
+            else:
+                write_all(log, content, 0)
+                # The kernel writes a size only if it changes.
+                log.truncate(len(content) + 1)
+                log.truncate(len(content))
+                log.fsync()
         finally:
             log.close()
         files.sync_dir("")
