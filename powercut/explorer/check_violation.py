@@ -29,7 +29,7 @@ def violation_raised(check: Callable[[], object]) -> Violation | None:
 
     An assertion that fails is a violation, and so is any other exception, a ``sys.exit`` and a
     cancellation: a recovery that fails. A ``HarnessError`` is raised as it is, and one for a check
-    that returns a truth value or calls ``os._exit``. Raises ``Stopped`` if the check is interrupted.
+    that returns a truth value or calls ``os._exit``. ``Stopped`` is raised if it is interrupted.
     """
     try:
         with running_check(), exits_refused():

@@ -18,7 +18,7 @@ from system.durable.sqlite_log import (
     damaged_at,
     is_ignored,
 )
-from system.ports import DATABASE_PRAGMAS
+from system.storage.database_pragmas import DATABASE_PRAGMAS
 
 PAGE_BYTES: Final = 512
 FRAME_BYTES: Final = FRAME_HEADER_BYTES + PAGE_BYTES
