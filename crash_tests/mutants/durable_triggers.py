@@ -208,7 +208,13 @@ commits_are_not_synced = Mutant(
     "commits are not synced",
     _TARGET,
     (LostAck, TornTransaction, UnreadableAfterCrash),
-    (SourcePatch("system.ports", '"PRAGMA synchronous=FULL",', '"PRAGMA synchronous=NORMAL",'),),
+    (
+        SourcePatch(
+            "system.storage.database_pragmas",
+            '"PRAGMA synchronous=FULL",',
+            '"PRAGMA synchronous=NORMAL",',
+        ),
+    ),
 )
 
 log_of_sqlite_is_not_renewed = Mutant(
