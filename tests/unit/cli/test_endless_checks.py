@@ -100,11 +100,11 @@ RECOVERY = """
 import os
 
 def save(ack):
-    for data in (b"one", b"two"):
-        with open("new", "wb") as file:
-            file.write(data)
-        os.rename("new", "value")
-        ack(data)
+    data = b"one"
+    with open("new", "wb") as file:
+        file.write(data)
+    os.rename("new", "value")
+    ack(data)
 
 def check(known):
     if os.path.exists("value"):
