@@ -218,13 +218,13 @@ existing_directory_is_durable = Mutant(
             "system.storage.durable_directory",
             """
             if files.kind(path) is not FileKind.DIRECTORY:
-                files.mkdir(path)
-            files.sync_dir(parent)
+                try:
             """,
             """
-            if files.kind(path) is not FileKind.DIRECTORY:
-                files.mkdir(path)
-                files.sync_dir(parent)
+            if files.kind(path) is FileKind.DIRECTORY:
+                return
+            else:
+                try:
             """,
         ),
     ),

@@ -13,6 +13,7 @@ import pytest
 
 from powercut.cli.exit_code import ExitCode
 from powercut.fuzz.campaign.workers import work
+from powercut.fuzz.mutant import MutantEntry
 from powercut.fuzz.planted_tests import run_tests
 from tests.meta.source_tree import ROOT
 from tests.registry import REGISTRY
@@ -38,6 +39,16 @@ def test_every_mutant_has_a_reproducer_or_tests_that_fail() -> None:
     with_tests = {mutant.tag for mutant in MUTANTS if mutant.mutant.tests}
     assert not reproduced & with_tests
     assert [each.tag for each in MUTANTS if each.tag not in reproduced | with_tests] == []
+
+
+@pytest.mark.parametrize("entry", MUTANTS, ids=[each.tag for each in MUTANTS])
+def test_the_patches_of_every_mutant_fit(entry: MutantEntry) -> None:
+    sources: dict[str, str] = {}
+    for patch in entry.mutant.patches:
+        if patch.module not in sources:
+            path = ROOT / f"{patch.module.replace('.', '/')}.py"
+            sources[patch.module] = path.read_text("utf-8")
+        sources[patch.module] = patch.apply(sources[patch.module])
 
 
 def test_the_tests_that_mutants_name_fail_with_them(
