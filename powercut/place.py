@@ -85,7 +85,7 @@ class Stack:
         found = None
         while trace is not None:
             code = trace.tb_frame.f_code
-            if is_program(code.co_filename) and not _makes_named_tuple(code):
+            if is_program(code.co_filename) and not _is_generated(code):
                 found = self._place_of(code, trace.tb_lineno)
             trace = trace.tb_next
         return found
@@ -139,9 +139,10 @@ def is_program(file: str) -> bool:
     return not file.startswith(("<frozen ", *ENGINE, *_LIBRARY))
 
 
-def _makes_named_tuple(code: CodeType) -> bool:
-    """Return whether this may be the function in which Python makes a named tuple."""
-    return (code.co_filename, code.co_name) == ("<string>", "<lambda>")
+def _is_generated(code: CodeType) -> bool:
+    """Return whether Python has generated this function, for a named tuple or a dataclass."""
+    is_of_class = code.co_name == "<lambda>" or code.co_qualname.startswith("__create_fn__.")
+    return code.co_filename == "<string>" and is_of_class
 
 
 def code_of(function: Callable[..., object]) -> CodeType | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 
 import pytest
 
@@ -70,3 +71,16 @@ def test_the_recorder_passes_calls_on_to_the_interposer_before_it() -> None:
     process.write(descriptor, b"x")
     assert process.pread(descriptor, 9, 0) == b"x"
     assert sorted(recorder.places) == [1, 2]
+
+
+@dataclass(frozen=True)
+class _Frozen:
+    value: object
+
+
+def test_a_function_that_python_has_generated_for_a_dataclass_is_no_line_of_the_program() -> None:
+    with pytest.raises(TypeError) as raised:
+        hash(_Frozen([]))
+    place = Stack().raised_at(raised.value.__traceback__)
+    assert place is not None
+    assert place.file == HERE
