@@ -7,6 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from sim.disk.calls.process import Process
+from sim.disk.crash.persistence import POSIX, PersistenceModel
+from sim.disk.disk import Disk
 from tests.litmus.body import Calls, prepared
 
 FILES = ("f", "g", "d/f", "e/g")
@@ -74,3 +76,10 @@ def run(program: Program, process: Process) -> None:
             getattr(calls, name)(*arguments)
         except OSError:
             assert disk.operations == before, (name, arguments)
+
+
+def disk_after(program: Program, model: PersistenceModel = POSIX) -> Disk:
+    """Return a disk that began as ``SETUP``, after a program; its journal has only the program."""
+    disk = Disk(SETUP, model)
+    run(program, Process(disk))
+    return disk

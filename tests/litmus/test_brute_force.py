@@ -30,7 +30,7 @@ from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
 from tests.litmus.naive import NaiveDisk, Tree, tree_of
 from tests.litmus.naive_examples import EXAMPLES
-from tests.litmus.programs import CALLS, PROGRAMS, SETUP, Program, run
+from tests.litmus.programs import CALLS, PROGRAMS, SETUP, Program, disk_after, run
 
 MOST_UNSYNCED = 8
 NEXT_INODE = 99
@@ -56,8 +56,7 @@ def _with_examples(test: Callable[..., None]) -> Callable[..., None]:
 def test_all_states_are_those_of_a_naive_enumeration(
     model: PersistenceModel, program: Program
 ) -> None:
-    disk = Disk(SETUP)
-    run(program, Process(disk))
+    disk = disk_after(program)
     unsynced, naive = Unsynced(model, SETUP.platter), NaiveDisk(model, SETUP)
     for number, operation in enumerate(disk.journal, 1):
         unsynced.advance(operation, number)
@@ -72,8 +71,7 @@ def test_all_states_are_those_of_a_naive_enumeration(
 def test_the_unsynced_pieces_do_not_depend_on_earlier_reads(
     model: PersistenceModel, program: Program
 ) -> None:
-    disk = Disk(SETUP)
-    run(program, Process(disk))
+    disk = disk_after(program)
     last = disk.operations
     (at_once,) = unsynced_along(disk.journal, model, {last})
     *_, step_by_step = unsynced_along(disk.journal, model, range(last + 1))
@@ -86,8 +84,7 @@ def test_the_unsynced_pieces_do_not_depend_on_earlier_reads(
 def test_a_power_cut_without_losses_leaves_the_page_cache(
     model: PersistenceModel, program: Program
 ) -> None:
-    disk = Disk(SETUP, model)
-    run(program, Process(disk))
+    disk = disk_after(program, model)
     survived = disk.power_cut(SurvivorSet())
     assert tree_of(survived) == tree_of(disk.unmounted())
 
@@ -102,8 +99,7 @@ def test_a_power_cut_without_losses_leaves_the_page_cache(
 def test_reading_the_unsynced_pieces_changes_nothing(
     model: PersistenceModel, program: Program
 ) -> None:
-    disk = Disk(SETUP)
-    run(program, Process(disk))
+    disk = disk_after(program)
     read, unread = Unsynced(model, SETUP.platter), Unsynced(model, SETUP.platter)
     for number, operation in enumerate(disk.journal, 1):
         read.advance(operation, number)

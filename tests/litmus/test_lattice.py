@@ -8,7 +8,6 @@ from itertools import islice
 import pytest
 from hypothesis import assume, given
 
-from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.persistence import (
@@ -22,9 +21,8 @@ from sim.disk.crash.persistence import (
 )
 from sim.disk.crash.state_space import StateSpace
 from sim.disk.crash.unsynced import Unsynced
-from sim.disk.disk import Disk
 from tests.litmus.body import Calls, outcomes
-from tests.litmus.programs import PROGRAMS, SETUP, Program, run
+from tests.litmus.programs import PROGRAMS, SETUP, Program, disk_after
 
 MOST_STATES = 300
 _MOST_IN_ALL = 20_000
@@ -36,9 +34,7 @@ _PAIRS = STRONGER_THAN + tuple(
 
 
 def _journal(program: Program) -> Journal:
-    disk = Disk(SETUP)
-    run(program, Process(disk))
-    return disk.journal
+    return disk_after(program).journal
 
 
 def _keys(model: PersistenceModel, journal: Journal) -> list[set[int]]:

@@ -211,18 +211,8 @@ def test_a_missing_barrier_is_one_cause_before_and_after_the_rename_of_its_file(
     assert len(by_cause(first.values())) == 1
 
 
-class Appended(DiskTarget):
+class Appended(LazyReader):
     """Appends to a file without an fsync of it, or of its directory."""
-
-    def __init__(self) -> None:
-        self.written = 0
-        self.process: Process
-
-    def actions(self) -> Sequence[ActionKind]:
-        return [ActionKind("put", 1, self.put)]
-
-    def recover(self, host: Process) -> None:
-        self.process = host
 
     def check_recovered(self) -> None:
         found = len(content_of(self.process, "/a") or b"")

@@ -15,7 +15,7 @@ from sim.disk.crash.journal import Journal
 from sim.disk.crash.persistence import MODELS, POSIX, PersistenceModel
 from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
-from tests.litmus.programs import PROGRAMS, SETUP, Program, run
+from tests.litmus.programs import PROGRAMS, Program, disk_after
 from tests.unit.fuse.journals import acknowledged, all_keys, put, replacing
 
 
@@ -34,9 +34,7 @@ def test_every_image_of_a_small_journal_is_found(model: PersistenceModel) -> Non
 def test_a_search_is_exhaustive_only_if_it_finds_all_images_that_explore_builds(
     model: PersistenceModel, program: Program
 ) -> None:
-    disk = Disk(SETUP)
-    run(program, Process(disk))
-    journal = disk.journal
+    journal = disk_after(program).journal
     entries = [HistoryEntry(number, True, number) for number in range(0, len(journal) + 1, 2)]
     history = History(lambda: 0, entries=entries)
     found = search(journal, history, model)
