@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,11 @@ from tests.unit.fuse.recorded import needs_mounts
 
 pytestmark = needs_mounts
 
-PAGES = ("mv", "sed", "git", "sqlite", "etcd", "redis")
+PAGES = ("mv", "sed", "git", "sqlite", "etcd", "redis", "databases")
 NEEDS = re.compile(r"^Needs: (.*)$", re.MULTILINE)
 BLOCK = re.compile(r"```console\n\$ (.*?)\n(.*?)```", re.DOTALL)
+# The packages that a page needs are those of this Python.
+PATH = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
 OMITTED = "..."
 ANYTHING = "…"
 
@@ -31,10 +34,12 @@ def blocks() -> Iterator[tuple[str, str, str]]:
             yield name, found[1], found[2]
 
 
-def missing_programs(page: str) -> list[str]:
+def missing(page: str) -> list[str]:
+    """The programs and packages that a page needs, and that are not installed."""
     needs = NEEDS.search((ROOT / "examples" / f"{page}.md").read_text("utf-8"))
     assert needs is not None
-    return [name for name in needs[1].split(", ") if shutil.which(name) is None]
+    names = needs[1].split(", ")
+    return [name for name in names if shutil.which(name) is None and find_spec(name) is None]
 
 
 def pattern(line: str) -> re.Pattern[str]:
@@ -48,15 +53,15 @@ def pattern(line: str) -> re.Pattern[str]:
     ids=[f"{page}-{number}" for number, (page, _, _) in enumerate(blocks())],
 )
 def test_a_page_prints_the_verdict(page: str, command: str, printed: str, tmp_path: Path) -> None:
-    if missing := missing_programs(page):
-        pytest.skip(f"{' and '.join(missing)} not installed")
+    if names := missing(page):
+        pytest.skip(f"{' and '.join(names)} not installed")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     script = command.replace("powercut", f"{sys.executable} -m powercut", 1)
     result = subprocess.run(
         ["sh", "-c", script],
         check=False,
         cwd=tmp_path,
-        env={"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": str(ROOT), "HOME": "/"},
+        env={"PATH": PATH, "PYTHONPATH": str(ROOT), "HOME": "/"},
         capture_output=True,
         text=True,
         timeout=120,
