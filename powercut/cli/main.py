@@ -30,6 +30,7 @@ _ABOUT = {
     "try": "Crash any program everywhere, and check the files that are left.",
     "confirm": "Repeat a finding of try on real file systems.",
     "record": "Run any program on a simulated disk; save its journal.",
+    "show": "List the operations of a recording.",
     "calibrate": "Compare the persistence models with this kernel.",
     "doctor": "Show versions, persistence models and missing extras.",
 }

@@ -155,8 +155,13 @@ def command(
     if json_out is not None:
         _write(json_out, judge, diagnosis, recording, file)
     if file is not None:
-        console.print(f"on real file systems: powercut confirm {file}", soft_wrap=True)
+        _print_uses(console, file)
     click.get_current_context().exit(_exit_code(diagnosis, interruption))
+
+
+def _print_uses(console: Console, file: Path) -> None:
+    console.print(f"all operations: powercut show {file}", soft_wrap=True)
+    console.print(f"on real file systems: powercut confirm {file}", soft_wrap=True)
 
 
 def _loaded(recorded: Path, check: str | None) -> Recording:
