@@ -71,6 +71,13 @@ def _remedy(module: str, name: str) -> str:
     stem = module.removesuffix(".py")
     if Path(f"{stem}.py").exists():
         return f"name the module, not its file: {stem}:{name}"
+    package = module.partition(".")[0]
+    if Path(f"{module.replace('.', '/')}.py").exists() and package in sys.modules:
+        hiding = getattr(sys.modules[package], "__file__", None)
+        return (
+            f"{package} is {hiding}, which hides {package} of this directory: "
+            f"add an empty file {package}/__init__.py"
+        )
     return "change to its directory, or install it"
 
 

@@ -89,8 +89,10 @@ class Registry:
         reference = self._reference("workload", self.config.workloads, name)
         with self._located("workload", name):
             run = _callable(reference)
-            own = _callable(check) if check is not None else check_of(run, name)
+            own = check_of(run, name) if check is None else None
             limits = limits_of(run, name)
+        if check is not None:
+            own = _callable(check)
         about = getattr(run, "about", "") or (run.__doc__ or "").partition("\n")[0]
         return WorkloadEntry(
             name,

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 import click
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from powercut.cli.command import Command
 from powercut.cli.exit_code import ExitCode
@@ -25,8 +24,21 @@ from powercut.fuzz.hypothesis_names import missing_names
 from powercut.fuzz.reproducer import FAILURES, versions
 from powercut.registry import Registry
 from powercut.report.findings import listed
-from sim.disk.crash.persistence import MODELS, PersistenceModel
+from sim.disk.crash.persistence import MODELS
 from sim.errors import HarnessError
+
+MODEL_DESCRIPTIONS: Final[Mapping[str, str]] = {
+    "scc": "no file system: all is durable in the order of the program",
+    "ext4-journal": "ext4 with data=journal",
+    "ext4": "ext4 as it is mounted by default",
+    "ext4-ordered": "ext4 with noauto_da_alloc",
+    "ext4-writeback": "ext4 with data=writeback",
+    "xfs": "xfs with default options",
+    "btrfs": "btrfs with default options",
+    "posix": "no file system: only what POSIX guarantees",
+}
+_NAME_WIDTH: Final = 12
+_MOST_TAGS: Final = 20
 
 
 @click.command(cls=Command)
@@ -42,8 +54,8 @@ def command() -> None:
     _print_pairs(console, "this machine", _machine())
     _print_pairs(console, "this project", _project())
     _print_pairs(console, "extras", _extras())
-    console.print("persistence models, the strongest first")
-    console.print(_models())
+    models = ((name, MODEL_DESCRIPTIONS[name]) for name in MODELS)
+    _print_pairs(console, "persistence models, the strongest first", models)
     for limitation in missing_names():
         console.print(f"limitation: {limitation}", soft_wrap=True)
     for problem in problems:
@@ -69,7 +81,14 @@ def _project() -> Iterator[tuple[str, str]]:
         return
     yield "settings", str(config.file or "no pyproject.toml")
     for table in ("targets", "workloads", "mutants"):
-        yield table, ", ".join(getattr(config, table)) or "none registered"
+        yield table, _some_of(list(getattr(config, table)))
+
+
+def _some_of(tags: list[str]) -> str:
+    """Return all tags, or the number of many with the first ones."""
+    if len(tags) > _MOST_TAGS:
+        return f"{len(tags)} registered, the first are {', '.join(tags[:5])}"
+    return ", ".join(tags) or "none registered"
 
 
 def _extras() -> Iterator[tuple[str, str]]:
@@ -109,38 +128,10 @@ def _unusable(registry: Registry) -> Iterator[str]:
             yield str(mistake)
 
 
-def _models() -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("model", no_wrap=True)
-    for heading in (
-        "atomic\nunit", "size waits\nfor data", "stale\nbytes", "in\norder", "rename\nwaits for",
-        "rename\nparts", "trunca-\ntion", "names\nsynced", "barriers\ncover",
-    ):  # fmt: skip
-        table.add_column(heading)
-    for model in MODELS.values():
-        table.add_row(
-            model.name,
-            _unit(model),
-            model.data_before_size.value,
-            model.stale_bytes.value,
-            model.metadata_in_order.value,
-            model.rename_waits.value,
-            model.rename_parts.value,
-            model.truncation.value,
-            model.synced_names.value,
-            model.coverage.value,
-        )
-    return table
-
-
-def _unit(model: PersistenceModel) -> str:
-    if model.torn_units:
-        return "1 byte"
-    return f"{model.unit_bytes} bytes" if model.unit_bytes else "call"
-
-
 def _print_pairs(console: Console, title: str, pairs: Iterable[tuple[str, str]]) -> None:
+    rows = list(pairs)
+    width = max([_NAME_WIDTH, *(len(name) for name, _ in rows)])
     console.print(title)
-    for name, value in pairs:
-        console.print(f"  {name:12}  {value}", soft_wrap=True)
+    for name, value in rows:
+        console.print(f"  {name:{width}}  {value}", soft_wrap=True)
     console.print()

@@ -131,12 +131,13 @@ class Given(TypedDict):
     "--timeout",
     type=TimeRange(),
     metavar="SECONDS",
-    help="Time for such a workload, and for each of its checks.  [default: 20]",
+    help="Time for a workload that takes ack alone, and for each of its checks.  [default: 20]",
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help="Refuse clocks and threads of such a workload too, so that every run is the same.",
+    help="Refuse clocks and threads of a workload that takes ack alone, so that every run is the "
+    "same.",
 )
 @click.option(
     "--seconds",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from powercut.cli.doctor import MODEL_DESCRIPTIONS
 from powercut.cli.exit_code import ExitCode
 from sim.disk.crash.persistence import MODELS
 from tests.unit.cli.command_line import powercut, write_project
@@ -23,10 +24,25 @@ def test_doctor_shows_versions_machine_extras_and_models() -> None:
     for word in ("python", "SQLite", "cores", "hypothesis", "sqlite        installed", *MODELS):
         assert word in result.stdout
     assert "settings      no pyproject.toml" in result.stdout
-    assert "\n posix           1 byte " in result.stdout
     assert "workloads     none registered" in result.stdout
     assert result.stdout.splitlines()[-1] == "ready"
     assert list(Path().iterdir()) == []
+
+
+def test_doctor_describes_every_model_on_a_line_of_its_own() -> None:
+    assert list(MODEL_DESCRIPTIONS) == list(MODELS)
+    shown = powercut("doctor").stdout.partition("persistence models")[2].splitlines()[1:9]
+    assert shown == [f"  {name:14}  {text}" for name, text in MODEL_DESCRIPTIONS.items()]
+    assert max(map(len, shown)) <= 80
+
+
+def test_doctor_counts_the_tags_of_a_long_table(tmp_path: Path) -> None:
+    lines = "".join(f"save-{number} = 'os:sync'\n" for number in range(21))
+    (tmp_path / "pyproject.toml").write_text(f"[tool.powercut.workloads]\n{lines}", "utf-8")
+    assert (
+        "workloads     21 registered, the first are save-0, save-1, save-2, save-3, save-4\n"
+        in powercut("doctor").stdout
+    )
 
 
 def test_doctor_shows_the_registry_of_the_project(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -237,6 +238,25 @@ def test_target_that_cannot_be_imported_is_a_mistake_at_its_place() -> None:
         f"Error: target 'kv': there is no module 'crash_tests_gone' in {Path.cwd()}, nor "
         "installed; change to its directory, or install it; "
         f"correct [tool.powercut.targets] in {Path.cwd()}/pyproject.toml\n"
+    )
+
+
+def test_package_that_hides_a_folder_of_the_project_is_named() -> None:
+    Path("crash_tests").mkdir()
+    Path("crash_tests", "notes.py").write_text("def save(ack): ...\n", encoding="ascii")
+    assert refused("explore", "crash_tests.notes:save") == (
+        f"Error: there is no module 'crash_tests.notes' in {Path.cwd()}, nor installed; "
+        f"crash_tests is {import_module('crash_tests').__file__}, which hides crash_tests of "
+        "this directory: add an empty file crash_tests/__init__.py\n"
+    )
+
+
+def test_mistake_in_a_check_of_the_command_line_is_not_one_of_the_registry() -> None:
+    Path("pyproject.toml").write_text(
+        "[tool.powercut.workloads]\nsave = 'tests.unit.explorer.workloads:save_twice'", "ascii"
+    )
+    assert refused("explore", "save", "--check", "os:gone") == (
+        "Error: module 'os' has no object 'gone'\n"
     )
 
 
