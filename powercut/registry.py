@@ -163,7 +163,8 @@ class Registry:
             if is_reference(name):
                 raise
             raise HarnessError(
-                f"{kind} {name!r}: {mistake}; correct [tool.powercut.{kind}s] in {self._file}"
+                f"{kind} {name!r}: {mistake}; it is registered under "
+                f"[tool.powercut.{kind}s] in {self._file}"
             ) from mistake
 
 

@@ -103,15 +103,15 @@ def test_an_entry_that_cannot_be_imported_is_a_problem(table: str, kind: str) ->
     )
     result = powercut("doctor")
     assert result.exit_code == ExitCode.USAGE
-    remedy = f"correct [tool.powercut.{table}] in {Path.cwd()}/pyproject.toml"
+    place = f"it is registered under [tool.powercut.{table}] in {Path.cwd()}/pyproject.toml"
     problems = [line for line in result.stdout.splitlines() if line.startswith("problem: ")]
     missing = (
         f"there is no module 'no_such_module' in {Path.cwd()}, nor installed; "
         "change to its directory, or install it"
     )
     assert problems == [
-        f"problem: {kind} 'gone': {missing}; {remedy}",
-        f"problem: {kind} 'bad': module 'os' has no object 'no_such_name'; {remedy}",
+        f"problem: {kind} 'gone': {missing}; {place}",
+        f"problem: {kind} 'bad': module 'os' has no object 'no_such_name'; {place}",
     ]
     assert result.stdout.splitlines()[-1] == "not ready"
 

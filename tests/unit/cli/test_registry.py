@@ -215,7 +215,7 @@ def test_target_that_cannot_be_made_is_a_mistake_at_its_place(
     sentence_of_tag = refused("run")
     assert sentence_of_tag.startswith(f"Error: target 'kv': {module}:{name} {sentence}")
     assert sentence_of_tag.endswith(
-        f"; correct [tool.powercut.targets] in {Path.cwd()}/pyproject.toml\n"
+        f"; it is registered under [tool.powercut.targets] in {Path.cwd()}/pyproject.toml\n"
     )
 
 
@@ -237,7 +237,7 @@ def test_target_that_cannot_be_imported_is_a_mistake_at_its_place() -> None:
     assert refused("run", "kv") == (
         f"Error: target 'kv': there is no module 'crash_tests_gone' in {Path.cwd()}, nor "
         "installed; change to its directory, or install it; "
-        f"correct [tool.powercut.targets] in {Path.cwd()}/pyproject.toml\n"
+        f"it is registered under [tool.powercut.targets] in {Path.cwd()}/pyproject.toml\n"
     )
 
 
