@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import fields
 from functools import partial
+from importlib import import_module
 
 import pytest
 
@@ -136,3 +137,9 @@ def test_the_errors() -> None:
     for row in table("error"):
         (name,) = quoted(row[0])
         assert hasattr(system.recording.records.errors, name) or hasattr(system.errors, name)
+
+
+@pytest.mark.parametrize(("module", "names"), [row[:2] for row in table("module")])
+def test_the_modules_of_the_names(module: str, names: str) -> None:
+    owner = import_module(quoted(module)[0])
+    assert {getattr(owner, name).__module__ for name in quoted(names)} == {owner.__name__}

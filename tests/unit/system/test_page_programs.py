@@ -1,4 +1,4 @@
-"""The programs of docs/runtime.md and docs/durable.md do their work once, in two runs."""
+"""The programs of docs/runtime.md, durable.md and recording.md do their work once, in two runs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ from tests.meta.source_tree import ROOT, run_python
             "letters.py",
             "sent to ada@example.org\nDONE None\nFAILED that is no address\n",
             "DONE None\nFAILED that is no address\n",
+        ),
+        (
+            "recording.md",
+            "sums.py",
+            "computed 5\nrecorded 5\ncomputed 9\n",
+            "recorded 5\nrecorded 5\nrecorded 9\n",
         ),
     ],
 )
