@@ -228,7 +228,7 @@ def contents_of(process: Process) -> dict[str, bytes]:
 
 def write_in_parts(process: Process, name: str, size: int) -> None:
     descriptor = process.open(name, os.O_CREAT | os.O_WRONLY)
-    for _ in range(3):
+    for _ in range(2):
         process.write(descriptor, b"x" * size)
     process.close(descriptor)
 
@@ -241,7 +241,7 @@ def test_no_fsync_is_named_between_the_writes_of_a_file_that_a_kill_leaves_in_pa
         process.write(process.open("/temporary", os.O_CREAT | os.O_WRONLY), b"x")
         write_in_parts(process, "/f", size)
         process.sync()
-        ack({"/f": b"x" * 3 * size})
+        ack({"/f": b"x" * 2 * size})
 
     assert gaps_of(workload) == []
 
@@ -252,11 +252,11 @@ def test_no_fsync_is_named_before_the_attributes_of_a_file_that_a_kill_leaves_in
 ) -> None:
     def workload(process: Process, ack: History) -> None:
         begin(process, ack, "/g", b"old")
-        write_in_parts(process, "/f", 3000)
+        write_in_parts(process, "/f", 100)
         for mode in (0o600, 0o644):
             process.chmod(changed, mode)
         process.sync()
-        ack({"/f": b"x" * 9000, "/g": b"old"})
+        ack({"/f": b"x" * 200, "/g": b"old"})
 
     assert gaps_of(workload) == gaps
 
@@ -271,7 +271,7 @@ def test_an_fsync_behind_the_writes_of_a_file_that_a_kill_leaves_in_part_is_name
 
     def has_one_whole(process: Process, known: Known) -> None:
         contents = contents_of(process)
-        assert contents.get("g", b"x" * 3000) == b"x" * 3000
+        assert contents.get("g", b"x" * 2000) == b"x" * 2000
         assert contents or not known.acknowledged
 
     assert gaps_of(workload, has_one_whole) == ["/g: write to unlink"]
@@ -280,12 +280,12 @@ def test_an_fsync_behind_the_writes_of_a_file_that_a_kill_leaves_in_part_is_name
 def test_an_fsync_of_another_file_than_the_one_that_a_kill_leaves_in_part_is_named() -> None:
     def workload(process: Process, ack: History) -> None:
         for name in ("/f", "/g"):
-            write_in_parts(process, name, 1000)
+            write_in_parts(process, name, 100)
         process.sync()
         ack("saved")
 
     def are_whole(process: Process, _: Known) -> None:
-        assert {*contents_of(process).values()} <= {b"x" * 3000}
+        assert {*contents_of(process).values()} <= {b"x" * 200}
 
     assert gaps_of(workload, are_whole) == ["/f: write to write"]
 
@@ -295,11 +295,11 @@ def test_an_fsync_before_the_rename_of_a_file_that_a_kill_leaves_without_its_nam
 ):
     def workload(process: Process, ack: History) -> None:
         begin(process, ack, "/f", b"old")
-        write_in_parts(process, "/new", 1000)
+        write_in_parts(process, "/new", 100)
         process.unlink("/f")
         process.rename("/new", "/f")
         process.sync()
-        ack({"/f": b"x" * 3000})
+        ack({"/f": b"x" * 200})
 
     assert gaps_of(workload) == ["/new: write to rename"]
 
