@@ -179,7 +179,7 @@ def test_a_run_that_does_not_end_is_ended_with_the_time_and_its_line_is_named(
     Path("hanging_bugs.py").write_text(HANGING, encoding="ascii")
     monkeypatch.syspath_prepend(str(tmp_path))
     result = powercut(
-        "mutants", f"hanging_bugs:{mutant}", "no-fsync", "--seconds", "1", "--seed", "3"
+        "mutants", f"hanging_bugs:{mutant}", "no-fsync", "--seconds", "4", "--seed", "3"
     )
     assert result.exit_code == ExitCode.GOAL_MISSED, result.output
     assert re.search(
