@@ -28,6 +28,9 @@ _HEADINGS = (
 _WIDE = 100
 """Columns of a console with room for gaps between columns and commas in numbers."""
 
+_MOST_MARKS = 8
+"""Marks of several targets above which those that are not required are only counted."""
+
 _VERDICTS = {
     CampaignVerdict.CLEAN: "clean: no violation was found",
     CampaignVerdict.VIOLATION: "a violation was found",
@@ -103,11 +106,28 @@ def _count_lines(report: CampaignReport, fuzzing_seconds: float) -> Iterator[str
     yield f"speed     {total.crashes / fuzzing_seconds:,.0f} crashes and recoveries a second"
 
 
-def _lines(report: CampaignReport, seconds: float) -> Iterator[str]:
+def _never_lines(report: CampaignReport) -> Iterator[str]:
+    """Yield the marks that were never reached; of many that are not required, their number."""
+    others: list[str] = []
     for score in report.scores:
+        required = missed(score, report.goal)
         for mark in never(score):
-            must = " (required)" if mark in missed(score, report.goal) else ""
-            yield f"never reached  {score.target.tag}: {mark}{must}"
+            line = f"never reached  {score.target.tag}: {mark}"
+            if mark in required:
+                yield f"{line} (required)"
+            else:
+                others.append(line)
+    if len(report.scores) > 1 and len(others) > _MOST_MARKS:
+        yield (
+            f"never reached  {len(others)} marks that are not required; "
+            "`powercut run TARGET` names those of one target"
+        )
+    else:
+        yield from others
+
+
+def _lines(report: CampaignReport, seconds: float) -> Iterator[str]:
+    yield from _never_lines(report)
     for findings in by_cause(report.findings):
         for number, finding in enumerate(findings):
             log = finding.run.log

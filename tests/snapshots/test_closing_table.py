@@ -17,7 +17,7 @@ from powercut.fuzz.run_log import FailureKind
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import TargetEntry
 from powercut.fuzz.target_run import TargetRun
-from powercut.report.campaign import CampaignReport
+from powercut.report.campaign import CampaignReport, Goal
 from powercut.report.closing_table import print_closing
 from sim.disk.crash.persistence import POSIX
 from tests.unit.fuzz.saved_file import saved_file
@@ -41,12 +41,16 @@ def tally(images: int, *reached: str) -> Tally:
 
 
 def page(
-    *scores: Score, findings: tuple[Finding, ...] = (), interrupted: bool = False, width: int = 100
+    *scores: Score,
+    findings: tuple[Finding, ...] = (),
+    interrupted: bool = False,
+    width: int = 100,
+    goal: Goal = Goal.NONE,
 ) -> str:
     plan = Plan((FILE, LOG), POSIX, 7, 30, examples=1234)
     output = io.StringIO()
     console = Console(file=output, width=width, markup=False, highlight=False)
-    report = CampaignReport(plan, scores, findings, interrupted)
+    report = CampaignReport(plan, scores, findings, interrupted, goal)
     print_closing(console, report, 60.2, 61.4)
     lines = (line.rstrip() for line in output.getvalue().splitlines())
     return "\n".join(lines)
@@ -55,6 +59,23 @@ def page(
 def test_clean_campaign_reads_as_it_did(snapshot: SnapshotAssertion) -> None:
     scores = (Score(FILE, tally(9000, *MARKS)), Score(LOG, tally(12000, KILLED)))
     assert page(*scores) == snapshot
+
+
+def test_many_marks_of_several_targets_are_counted_unless_they_are_required() -> None:
+    marks = tuple(f"state {number}" for number in range(9))
+    many = TargetEntry("many", "unused:unused", (KILLED, *marks), rare=marks)
+
+    def printed(*targets: TargetEntry) -> list[str]:
+        lines = page(*(Score(target, tally(10)) for target in targets), goal=Goal.USUAL)
+        return [line for line in lines.splitlines() if line.startswith("never reached")]
+
+    required = "never reached  many: a process was killed (required)"
+    assert printed(many) == [required, *(f"never reached  many: {mark}" for mark in marks)]
+    assert printed(many, FILE)[:1] == [required]
+    assert printed(many, FILE)[-1] == (
+        "never reached  9 marks that are not required; "
+        "`powercut run TARGET` names those of one target"
+    )
 
 
 def test_campaign_of_one_target_has_no_sum(snapshot: SnapshotAssertion) -> None:
