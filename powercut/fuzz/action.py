@@ -64,6 +64,12 @@ class Action:
         wrapped = self.wrapped
         return (self.name,) if wrapped is None else (self.name, wrapped.name)
 
+    def around(self, other: Action) -> Action:
+        """Return ``other``, one of the same kind, with the crashes or the faults of this one."""
+        if self.wrapped is not None:
+            return Action(self.name, {**self.arguments, "action": other.arguments["action"]})
+        return self if self.name in DISTURBANCES else other
+
     def plain(self) -> dict[str, Json]:
         """Return the action as JSON data; ``of_plain`` reads it back."""
         return {"name": self.name, "arguments": self.arguments}

@@ -60,8 +60,12 @@ class DrawnChoices(Choices):
         return self._data.draw_integer(low, high)
 
 
-def simplified(failed: TargetRun, is_over: Callable[[], bool]) -> TargetRun:
-    """Return the simplest run that Hypothesis finds and that fails as ``failed`` did.
+def simplified(
+    failed: TargetRun,
+    is_over: Callable[[], bool],
+    is_wanted: Callable[[TargetRun], bool] = lambda _run: True,
+) -> TargetRun:
+    """Return the simplest run that Hypothesis finds, that fails as ``failed`` did and is wanted.
 
     Its shrinker begins with the answers of ``failed``, so no failure is searched for again.
     The number of runs is limited, so that the result is the same every time; ``is_over``
@@ -74,7 +78,8 @@ def simplified(failed: TargetRun, is_over: Callable[[], bool]) -> TargetRun:
         if runner.call_count >= MOST_RUNS or is_over():
             # This is the last run: the engine stops after one that ends too late.
             runner.finish_shrinking_deadline = 0
-        if run_drawn(failed, data).log.fails_like(failed.log):
+        run = run_drawn(failed, data)
+        if run.log.fails_like(failed.log) and is_wanted(run):
             data.mark_interesting(origin)
 
     runner = ConjectureRunner(attempt, settings=_SETTINGS, random=Random(0))

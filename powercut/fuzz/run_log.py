@@ -52,7 +52,8 @@ class Crash:
 class RecordedStep:
     """One step of a run.
 
-    ``proposed`` are the choices from which the action was made; empty in a log from a file.
+    ``proposed`` are the choices from which the action was made; empty in a log from a file. Of an
+    action that ``is_disturbed_as_given``, they made only the action of the target.
     ``chosen`` are the choices that performing it asked for. ``outcome`` is the result in a
     few words; empty if the step failed.
     """
@@ -62,6 +63,7 @@ class RecordedStep:
     chosen: list[Chosen] = field(default_factory=list)
     crashes: list[Crash] = field(default_factory=list)
     outcome: str = ""
+    is_disturbed_as_given: bool = field(default=False, compare=False)
 
     def drop_disks(self) -> None:
         """Release the disks of its crashes."""

@@ -81,7 +81,7 @@ class TargetRun:
         self.trace = trace
         self.failure: Exception | None = None
         self.unused = 0
-        self._proposal: tuple[Action, list[Chosen]] | None = None
+        self._proposal: RecordedStep | None = None
         plain = PlainChoices()
         with SANDBOX.preparing():
             self.target = make_target()
@@ -127,7 +127,7 @@ class TargetRun:
         chosen: list[Chosen] = []
         with SANDBOX.preparing():
             action = _propose_among(Recorder(choices, chosen), "action", self.kinds)
-        self._proposal = action, chosen
+        self._proposal = RecordedStep(action, chosen)
         return action
 
     @exits_are_failures()
@@ -140,8 +140,8 @@ class TargetRun:
         assert self.failure is None, "a run ends with its first failure"
         proposal, self._proposal = self._proposal, None
         step = RecordedStep(action)
-        if proposal is not None and proposal[0] is action:
-            step.proposed = proposal[1]
+        if proposal is not None and proposal.action is action:
+            step = proposal
         steps = self.log.steps
         steps.append(step)
         if len(steps) > _STEPS_WITH_DISKS:
@@ -172,6 +172,10 @@ class TargetRun:
                 action = self.propose(choices)
             except Diverged:
                 return
+            if step.is_disturbed_as_given and self._proposal is not None:
+                action = step.action.around(action)
+                proposed = self._proposal.proposed
+                self._proposal = RecordedStep(action, proposed, is_disturbed_as_given=True)
         self.perform(action, choices)
 
     def perform_if_possible(self, step: RecordedStep) -> bool:

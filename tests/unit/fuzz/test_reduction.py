@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from itertools import count
@@ -14,14 +16,22 @@ from hypothesis.internal.conjecture.engine import ConjectureRunner
 
 from oracles.violation import LostAck
 from powercut.fuzz import conjecture
-from powercut.fuzz.action import Action, ActionKind, Arguments
+from powercut.fuzz.action import Action, ActionKind, Arguments, Json
 from powercut.fuzz.conjecture import answers_of, run_drawn, simplified
 from powercut.fuzz.drivers.swarm import SeededRun
-from powercut.fuzz.reduction import reduced, without_steps
+from powercut.fuzz.reduction import reduced, without_disturbances, without_steps
 from powercut.fuzz.reproducer import record
 from powercut.fuzz.run_log import NearestChoices, RecordedStep, Recorder
+from powercut.fuzz.target import MakeTarget
 from powercut.fuzz.target_run import TargetRun
-from sim.choices import Choices, Chosen, Diverged, PlainChoices, ReplayChoices
+from sim.choices import (
+    Choices,
+    Chosen,
+    Diverged,
+    PlainChoices,
+    ReplayChoices,
+    SeededChoices,
+)
 from sim.disk.crash.persistence import POSIX
 from tests.unit.fuzz.broken import UnsyncedCounter, careless, sound
 from tests.unit.fuzz.project import PROJECT
@@ -148,6 +158,89 @@ def test_fault_plan_of_the_campaign_is_left_out_if_it_is_not_needed() -> None:
     assert "fault_on" not in [action.name for action in actions(reduced(run, PATIENCE))]
 
 
+# -- leaving out crashes and faults ------------------------------------------------------
+
+
+WRITE: dict[str, Json] = {"name": "write", "arguments": {"text": "Ada"}}
+
+
+def failed_by(make_target: MakeTarget, *performed: Action) -> TargetRun:
+    """Return a failed run of these actions."""
+    for seed in count():
+        run, choices = TargetRun(make_target), SeededChoices(seed)
+
+        def perform_steps(run: TargetRun = run, choices: Choices = choices) -> None:
+            for action in performed:
+                run.perform(action, choices)
+
+        if run.complete(perform_steps) is not None:
+            return run
+    raise AssertionError("seeds never end")
+
+
+def crashed(*kinds: str) -> Action:
+    """Return a write that is crashed behind its return, and so is each recovery but the last."""
+    crashes: list[Json] = [
+        {"operation": 0, "phase": "after", "kind": kind, "kept": 0} for kind in kinds
+    ]
+    return Action("crash_and_recover", {"action": WRITE, "crashes": crashes})
+
+
+def test_step_fault_and_crash_that_are_not_needed_are_left_out() -> None:
+    fault = Action("with_fault", {"action": WRITE, "plan": "read /none #1 EIO"})
+    run = failed_by(careless, fault, crashed("kill"), crashed("kill", "power-cut", "kill"))
+    smallest = without_disturbances(run, never)
+    assert actions(smallest) == [crashed("power-cut")]
+    assert smallest.log.fails_like(run.log)
+
+
+class Short(UnsyncedCounter):
+    """Fails by a write that a fault cuts short; a second action must be there before."""
+
+    is_ready = False
+
+    def actions(self) -> Sequence[ActionKind]:
+        return [ActionKind("open", 1, self._open), ActionKind("put", 1, self._put)]
+
+    def _open(self, _arguments: Arguments) -> str:
+        self.is_ready = True
+        return "opened"
+
+    def _put(self, _arguments: Arguments) -> str:
+        file = self._process.open("/f", os.O_CREAT | os.O_WRONLY)
+        with suppress(OSError):
+            if self._process.write(file, b"ab") < 2 and self.is_ready:
+                raise LostAck("a byte is lost")
+        return "put"
+
+
+def test_fault_that_is_needed_stays_without_its_other_rules() -> None:
+    def with_fault(name: str, plan: str) -> Action:
+        return Action("with_fault", {"action": {"name": name, "arguments": {}}, "plan": plan})
+
+    short = "write /f #1 short:1B"
+    run = failed_by(
+        Short,
+        with_fault("open", "read /f #1 EIO"),
+        with_fault("put", f"write /f #9 ENOSPC; {short}; write /f #2 ENOSPC"),
+    )
+    assert actions(without_disturbances(run, never)) == [
+        Action("open", {}),
+        with_fault("put", short),
+    ]
+
+
+def test_nothing_is_left_out_after_the_deadline() -> None:
+    run = failed_by(careless, crashed("kill", "power-cut"))
+    assert without_disturbances(run, lambda: True) is run
+
+
+def test_whole_reduction_leaves_out_what_hypothesis_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conjecture, "answers_of", lambda _: [False])
+    run = failed_by(careless, crashed("kill", "power-cut", "kill"))
+    assert actions(reduced(run, PATIENCE)) == [crashed("power-cut")]
+
+
 # -- Hypothesis --------------------------------------------------------------------------
 
 
@@ -211,6 +304,14 @@ def test_text_that_does_not_matter_becomes_the_simplest() -> None:
     for _, smallest in reduced_runs():
         first = actions(smallest)[0]
         assert simplest.plain() in (first.plain(), first.arguments.get("action"))
+
+
+@pytest.mark.parametrize("steps", [2, 6])
+def test_only_a_run_that_is_wanted_is_the_result(steps: int) -> None:
+    run = long_failed_run()
+    smallest = reduced(run, PATIENCE, is_wanted=lambda run: len(run.log.steps) >= steps)
+    assert len(smallest.log.steps) == steps
+    assert smallest.log.fails_like(run.log)
 
 
 def test_reduction_is_deterministic() -> None:
