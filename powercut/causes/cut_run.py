@@ -41,7 +41,11 @@ class CutRun:
     def failure(self, image: Image) -> Exception | None:
         """Repeat it with this disk behind the power cut, and return its failure, or None."""
         run = self.failed.fresh()
-        run.crash_runner.replace = lambda number, _disk: image if number == self.power_cut else None
+
+        def replace(number: int, _disk: Disk, _chosen: SurvivorSet) -> Image | None:
+            return image if number == self.power_cut else None
+
+        run.crash_runner.replace = replace
         return run.repeat_nearest(self.steps)
 
 
@@ -60,7 +64,7 @@ def decisive(failed: TargetRun) -> CutRun | None:
         for number, (last, point) in enumerate(recorder.power_cuts, 1)
         if point.survivors.lost or point.survivors.torn
     ]
-    if not losing or _fails_without_losses(failed):
+    if not losing or fails_without_losses(failed):
         return None
     for cut in reversed(losing):
         last, _ = recorder.power_cuts[cut.power_cut - 1]
@@ -88,9 +92,10 @@ def _disk(recorder: LifetimeRecorder, lifetime: int) -> Disk:
     return recorder.boots[lifetime].disk
 
 
-def _fails_without_losses(failed: TargetRun) -> bool:
+def fails_without_losses(failed: TargetRun) -> bool:
+    """Return whether a run fails as well when no power cut loses anything."""
     run = failed.fresh()
-    run.crash_runner.replace = lambda _number, disk: disk.unmounted()
+    run.crash_runner.replace = lambda _number, disk, _chosen: disk.unmounted()
     return run.repeat_nearest(failed.log.steps) is not None
 
 
@@ -156,7 +161,7 @@ def _moved(
     assert recorder is not None
     images: list[Image] = []
 
-    def replace(number: int, disk: Disk) -> Image | None:
+    def replace(number: int, disk: Disk, _chosen: SurvivorSet) -> Image | None:
         if number < cut.power_cut:
             return None
         before = recorder.before(len(recorder.boots) - 1)

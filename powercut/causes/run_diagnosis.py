@@ -83,6 +83,11 @@ def workload_before(recorder: LifetimeRecorder, power_cut: int) -> RecordedWorkl
     begins where everything was durable.
     """
     last, _ = recorder.power_cuts[power_cut - 1]
+    return workload_until(recorder, last)
+
+
+def workload_until(recorder: LifetimeRecorder, last: int) -> RecordedWorkload:
+    """Return the workload of lifetime ``last`` and those before it, up to a power cut."""
     numbers = recorder.since_power_cut(last)
     journal = Journal(recorder.boots[numbers[0]].disk.image)
     places: dict[int, Place] = {}

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from rich.console import Console
 
+from powercut.causes.known_cause import KnownCause, has_another_cause
 from powercut.fuzz.campaign.campaign import Failing, Plan, Score
 from powercut.fuzz.drivers.swarm import SeededRun
 from powercut.fuzz.reduction import SECONDS, reduced
@@ -21,11 +23,17 @@ from powercut.fuzz.story import headline, story
 from powercut.fuzz.target import TargetEntry
 from powercut.fuzz.target_mistake import DEPENDS_ON_MORE
 from powercut.fuzz.target_run import TargetRun
-from powercut.report.cause import by_cause, cause_of, with_cause
+from powercut.report.cause import by_cause, cause_of, searched
 from sim.loop.sandbox import SANDBOX
 
 _Key: TypeAlias = tuple[str, FailureKind]
 _LEAST_SECONDS: Final = 0.1
+
+_MOST_FURTHER: Final = 3
+"""Further runs of one kind of failure that are reduced, because they have another cause."""
+
+_SHARES_LEFT: Final = 2
+"""A further run gets this part of the time that is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +53,7 @@ class Findings:
         self._console = console
         self._found: dict[_Key, _Found] = {}
         self._unrepeatable: set[_Key] = set()
+        self._known: dict[_Key, list[KnownCause]] = {}
         # The run of the campaign that each reproducer comes from.
         self._origins: dict[Path, str] = {}
 
@@ -69,8 +78,9 @@ class Findings:
         """Reduce the shortest failure of each kind, and print the stories, grouped by cause.
 
         The cause of each is searched. In a ``hurry``, and after the deadline of the campaign,
-        failures stay as they were found. Returns the findings, and whether the user has
-        interrupted the campaign or a reduction.
+        failures stay as they were found. If failures of one kind have several causes, there is a
+        finding for each. Returns the findings, and whether the user has interrupted the campaign
+        or a reduction.
         """
         failures = [
             (score.target, kind, failing)
@@ -89,6 +99,12 @@ class Findings:
             except KeyboardInterrupt:
                 hurry, finding = True, found.finding
             findings.append(finding)
+        try:
+            for score in () if hurry else scores:
+                for kind in sorted(score.failing):
+                    findings += self._with_other_causes(score, kind, findings)
+        except KeyboardInterrupt:
+            hurry = True
         self._remove_unreduced(findings)
         self._print_stories(findings)
         return findings, hurry
@@ -119,11 +135,67 @@ class Findings:
         """Reduce one of ``left`` failures in its share of the time, and search its cause."""
         if self._share(left) < _LEAST_SECONDS:
             return found.finding
+        with self._busy():
+            finding = self._reduced(found, target, failing, left)
+            return self._searched(finding, left)
+
+    @contextmanager
+    def _busy(self) -> Iterator[None]:
         status = self._console.status("reducing a failure")
         with status if self._console.is_terminal else nullcontext(), SANDBOX.interruptible():
-            finding = self._reduced(found, target, failing, left)
-            share = self._share(left)
-            return finding if share < _LEAST_SECONDS else with_cause(finding, wall_seconds=share)
+            yield
+
+    def _searched(self, finding: Finding, left: int) -> Finding:
+        """Search the cause of a finding in its share of the time, and remember it as known."""
+        share = self._share(left)
+        if share < _LEAST_SECONDS:
+            return finding
+        explained, known = searched(finding, wall_seconds=share)
+        log = finding.run.log
+        if known is not None:
+            self._known.setdefault((log.target, log.failure_kind), []).append(known)
+        return explained
+
+    def _with_other_causes(
+        self, score: Score, kind: FailureKind, findings: Sequence[Finding]
+    ) -> Iterator[Finding]:
+        """Yield a finding for each further cause of a kind of failure of which one is known.
+
+        A run with another cause is reduced to a run with another cause.
+        """
+        tag, reductions = score.target.tag, 0
+        groups = {cause_of(each).group for each in findings if each.run.log.target == tag}
+        of_kind = {each for (other, _), each in score.losing.items() if other == kind}
+        for losing in sorted(of_kind) if (tag, kind) in self._known else ():
+            if reductions == _MOST_FURTHER or self._share(_SHARES_LEFT) < _LEAST_SECONDS:
+                return
+            failing = losing.failing
+            seeded = self._plan.run(score.target, failing.number, failing.steps)
+            with self._busy():
+                run = seeded.run()
+                is_other = partial(has_another_cause, known=self._known_to(tag, kind))
+                if run.log.failure_kind != kind or not is_other(run):
+                    continue
+                reductions += 1
+                smallest = reduced(run, SECONDS, self._share(_SHARES_LEFT), is_other)
+                finding = self._written(smallest, failing, seeded)
+                finding = self._searched(finding, _SHARES_LEFT)
+            group = cause_of(finding).group
+            if group not in groups:
+                groups.add(group)
+                yield finding
+
+    def _known_to(self, tag: str, kind: FailureKind) -> Sequence[KnownCause]:
+        """Return the known causes of a target that may be those of another failure of a kind.
+
+        The barriers that one kind of failure misses may cause others; a kill says nothing of them.
+        """
+        return [
+            cause
+            for (other_tag, other), causes in self._known.items()
+            for cause in causes
+            if other_tag == tag and (cause.barriers or other == kind)
+        ]
 
     def _share(self, left: int) -> float:
         """Return the time in seconds for one of the last ``left`` failures."""

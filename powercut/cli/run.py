@@ -28,8 +28,9 @@ from powercut.cli.usage import (
     must_take_json,
 )
 from powercut.counted import counted
-from powercut.fuzz.campaign.campaign import Plan, Score, grow, scores
+from powercut.fuzz.campaign.campaign import Plan, Score, scores
 from powercut.fuzz.campaign.corpus import corpus_in
+from powercut.fuzz.campaign.growth import grow
 from powercut.fuzz.campaign.workers import WorkerDied, cores
 from powercut.fuzz.memory import as_before
 from powercut.fuzz.profiles import PROFILES, Profile

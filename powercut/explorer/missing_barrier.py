@@ -7,7 +7,7 @@ next event at another one. In a loop it is therefore inserted in every round.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
 from itertools import accumulate
@@ -70,7 +70,7 @@ class Gap(NamedTuple):
     ``path`` is the file or directory to be synced, as it is called there. The barrier belongs
     between ``first`` and ``last``. ``others`` are the further paths for which it is due, at the
     same lines of the program or on like paths. ``more`` is the number of further places at which
-    it is due for ``path``.
+    it is due for ``path``. ``barrier`` is the missing barrier, None where it does not matter.
     """
 
     path: str
@@ -78,6 +78,7 @@ class Gap(NamedTuple):
     last: Event
     others: tuple[str, ...] = ()
     more: int = 0
+    barrier: MissingBarrier | None = None
 
 
 class Insertion(NamedTuple):
@@ -105,6 +106,21 @@ def insert(workload: RecordedWorkload, barrier: MissingBarrier) -> Insertion:
             (_position(workload, last), _entries_before(last), inode)
             for last, due in _due(workload, barrier)
             for inode in due
+        ),
+    )
+
+
+def insert_behind(
+    workload: RecordedWorkload, inodes_at: Callable[[Event], Iterable[int]]
+) -> Insertion:
+    """Return the workload with a barrier right behind each event, for its ``inodes_at``."""
+    return _with(
+        workload,
+        tuple(
+            (event.number, event.entries, inode)
+            for event in events_of(workload)
+            if event.operation is not None
+            for inode in inodes_at(event)
         ),
     )
 
@@ -193,7 +209,7 @@ def gap_of(
     path = _path(inode, names_at(workload.journal, _position(workload, last)))
     paths = Counter(_due_paths(workload, barrier))
     more = paths.pop(path, 1) - 1
-    return Gap(path, first, last, tuple(paths), more)
+    return Gap(path, first, last, tuple(paths), more, barrier)
 
 
 def _gaps_of_others(

@@ -140,8 +140,8 @@ class CrashRunner:
     both are set for each step. ``tally`` counts the crashes.
 
     ``recorder``, if set, records the lifetimes. ``replace``, if set, is called with the number of
-    each power cut, from 1, and the disk at it; it returns the image that is booted next, or
-    None for the one that the power cut left.
+    each power cut, from 1, the disk at it, and the survivors; it returns the image that is booted
+    next, or None for the one that the power cut left.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class CrashRunner:
         self.planner = CrashPlanner()
         self.crashes: list[Crash] = []
         self.recorder: LifetimeRecorder | None = None
-        self.replace: Callable[[int, Disk], Image | None] | None = None
+        self.replace: Callable[[int, Disk, SurvivorSet], Image | None] | None = None
         self._power_cuts = 0
 
     def boot(self, crash: PlannedCrash | None = None, depth: int = 0) -> None:
@@ -288,7 +288,8 @@ class CrashRunner:
             self.world.cut_power(survivors)
             self._power_cuts += 1
             if self.replace is not None:
-                self.world.image = self.replace(self._power_cuts, disk) or self.world.image
+                replaced = self.replace(self._power_cuts, disk, survivors)
+                self.world.image = replaced or self.world.image
         operation, path = RETURN, ""
         if hit is not None:
             operation, path = type(hit.operation).__name__, hit.operation.path

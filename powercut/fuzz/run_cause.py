@@ -17,6 +17,8 @@ class RunCause:
     power cut of the run, ``safe`` those under which nothing fails there; ``others`` are further
     missing barriers, with their harm, that other survivors of this power cut show; ``repair`` says
     how many of its states fail with all of them.
+
+    A lower ``rank`` does harm under stronger models, and more of it.
     """
 
     text: str
@@ -26,6 +28,7 @@ class RunCause:
     safe: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     repair: str = ""
+    rank: tuple[int, int] = (0, 0)
 
     def lines(self) -> Iterator[str]:
         """Yield the cause as lines of a report."""

@@ -10,11 +10,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
-from typing import Final
+from typing import Final, NamedTuple
 
-from powercut.causes.run_diagnosis import SECONDS, diagnose_run
+from powercut.causes.known_cause import KnownCause, known_cause
+from powercut.causes.run_diagnosis import SECONDS, RunDiagnosis, diagnose_run
 from powercut.crash_text import losses, names_on
 from powercut.explorer.cause import Cause, Diagnosis
+from powercut.explorer.harm import Harm
 from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.repair import OutOfTime
 from powercut.fuzz.reproducer import Finding
@@ -22,17 +24,32 @@ from powercut.fuzz.run_cause import RunCause
 from powercut.fuzz.run_log import Crash, RunLog
 from powercut.report.findings import NOT_SEARCHED, cause_text, harms_text, repair_lines, weakest
 from sim.disk.cache.operation import Resize, Write
+from sim.disk.crash.persistence import MODELS
+
+_LAST: Final = (len(MODELS), 1)
+"""The rank of a cause that is not known to do harm on a working disk."""
 
 _PATH: Final = re.compile(r"/[^\s,:]*")
 _TEMPORARY: Final = re.compile(r"\.tmp\b.*")
 _VALUE: Final = re.compile(r"\b[0-9a-f]{6,}\b|\d+")
 
 
-def with_cause(finding: Finding, seconds: float = SECONDS, wall_seconds: float = inf) -> Finding:
-    """Return the finding with its cause.
+class Searched(NamedTuple):
+    """A finding with its cause; ``known`` is that cause, None if the time was over before."""
 
-    It is searched for at most ``seconds`` of processor time, and ``wall_seconds`` of the wall
-    clock.
+    finding: Finding
+    known: KnownCause | None
+
+
+def with_cause(finding: Finding, seconds: float = SECONDS, wall_seconds: float = inf) -> Finding:
+    """Return the finding with its cause, as ``searched`` does."""
+    return searched(finding, seconds, wall_seconds).finding
+
+
+def searched(finding: Finding, seconds: float = SECONDS, wall_seconds: float = inf) -> Searched:
+    """Search the cause of a finding.
+
+    It takes at most ``seconds`` of processor time, and ``wall_seconds`` of the wall clock.
     """
     log = finding.run.log
     try:
@@ -43,13 +60,17 @@ def with_cause(finding: Finding, seconds: float = SECONDS, wall_seconds: float =
             if wall_seconds == inf
             else NOT_SEARCHED
         )
-        return replace(finding, cause=_unsearched(log, reason))
+        return Searched(replace(finding, cause=_unsearched(log, reason)), None)
+    return Searched(replace(finding, cause=_cause(log, found)), known_cause(found))
+
+
+def _cause(log: RunLog, found: RunDiagnosis | None) -> RunCause:
     if found is None:
-        return replace(finding, cause=_disturbed(log))
+        return _disturbed(log)
     diagnosis, cause = found
     if not isinstance(cause.gap, Gap):
-        return replace(finding, cause=_lost(log, cause_text(cause)))
-    return replace(finding, cause=_missing(diagnosis, cause, cause.gap))
+        return replace(_lost(log, cause_text(cause)), rank=_rank(cause))
+    return _missing(diagnosis, cause, cause.gap)
 
 
 def _missing(diagnosis: Diagnosis, cause: Cause, gap: Gap) -> RunCause:
@@ -62,7 +83,12 @@ def _missing(diagnosis: Diagnosis, cause: Cause, gap: Gap) -> RunCause:
         diagnosis.safe_models,
         tuple(f"{cause_text(each)} ({_harm(diagnosis, each)})" for each in others),
         next(repair_lines(diagnosis)).removeprefix("repair    "),
+        _rank(cause),
     )
+
+
+def _rank(cause: Cause) -> tuple[int, int]:
+    return list(MODELS).index(cause.model), Harm.CORRUPTION not in cause.harms
 
 
 def _harm(diagnosis: Diagnosis, cause: Cause) -> str:
@@ -76,13 +102,17 @@ def _first_path(gap: Gap) -> str:
 
 
 def by_cause(findings: Iterable[Finding]) -> Sequence[Sequence[Finding]]:
-    """Return the findings of each cause, those with the fewest steps first."""
+    """Return the findings of each cause, those with the fewest steps first.
+
+    Causes that do harm under stronger models come first: what only ``posix`` loses is last.
+    """
     groups: dict[str, list[Finding]] = {}
     for finding in findings:
         groups.setdefault(cause_of(finding).group, []).append(finding)
-    return [
+    found = [
         sorted(group, key=lambda finding: len(finding.run.log.steps)) for group in groups.values()
     ]
+    return sorted(found, key=lambda group: min(cause_of(finding).rank for finding in group))
 
 
 def cause_of(finding: Finding) -> RunCause:
@@ -96,7 +126,7 @@ def _unsearched(log: RunLog, reason: str) -> RunCause:
     Losses of one file may have several causes.
     """
     lost = _lost(log, reason)
-    return replace(lost, group=f"{log.broken}: {lost.group}")
+    return replace(lost, group=f"{log.broken}: {lost.group}", rank=_LAST)
 
 
 def _lost(log: RunLog, barrier: str = "") -> RunCause:
@@ -127,7 +157,7 @@ def _disturbed(log: RunLog) -> RunCause:
     text, group = (
         _VALUE.sub("*", f"{log.broken}: {log.detail}; {each}") for each in (both, crash or both)
     )
-    return RunCause(f"{text}{barrier}", group)
+    return RunCause(f"{text}{barrier}", group, rank=_LAST if fault else (0, 0))
 
 
 def _lost_names(crashes: Iterable[Crash]) -> Iterator[str]:

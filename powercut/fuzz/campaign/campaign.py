@@ -8,8 +8,9 @@ take turns, in which each is given its ``turn_steps``.
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
@@ -19,11 +20,11 @@ from typing import Final, NamedTuple
 
 from xxhash import xxh3_64
 
-from powercut.fuzz.campaign.corpus import LONGEST_STEPS, add_run, corpus_in, features_of
+from powercut.fuzz.campaign.corpus import LONGEST_STEPS, corpus_in, features_of
 from powercut.fuzz.campaign.workers import work
 from powercut.fuzz.drivers.swarm import SeededRun
 from powercut.fuzz.memory import settle
-from powercut.fuzz.run_log import FailureKind, RecordedStep
+from powercut.fuzz.run_log import Crash, FailureKind, RecordedStep
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import MakeTarget, TargetEntry
 from powercut.fuzz.target_mistake import DEPENDS_ON_MORE, TargetMistake
@@ -32,16 +33,18 @@ from powercut.place import raised_at, running_at
 from sim.disk.crash.persistence import PersistenceModel
 from sim.loop.sandbox import SANDBOX
 
-GROWTH_SECONDS: Final = 60
-"""The time for adding runs to a corpus, after the deadline of the campaign."""
-
 _REPEATED_STEPS: Final = 30
 
 LONG_SECONDS: Final = 5.0
 """A run usually takes milliseconds; one that takes longer than this is named in an interrupt."""
 
+
 _KINDS_OF_A_PROPERTY: Final = 4
 """The kinds of failure of one property that a target keeps: those with the shortest runs."""
+
+_LOSSES_OF_A_PROPERTY: Final = 32
+
+_NUMBER: Final = re.compile(r"\b[0-9a-f]{6,}\b|\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,18 +130,38 @@ class Passing(NamedTuple):
     number: int
 
 
+class Losing(NamedTuple):
+    """A failing run with ``losses`` different losses; one with fewer of them compares as less.
+
+    Its failure is explained by fewer of them.
+    """
+
+    losses: int
+    failing: Failing
+
+
+class FailureLoss(NamedTuple):
+    """A kind of failure, and a loss with which runs have ended in it (``losses_of``)."""
+
+    kind: FailureKind
+    loss: str
+
+
 @dataclass(slots=True)
 class Score:
     """The result of the runs of one target.
 
-    ``failing`` maps each kind of failure to the shortest run that has ended in it, ``reached``
-    each feature that the corpus lacks to the shortest run that reached it and passed.
+    ``failing`` maps each kind of failure to the shortest run that has ended in it, ``losing`` each
+    kind and loss to the run with the fewest losses: failures of one kind may have several causes,
+    which lose different data. ``reached`` maps each feature that the corpus lacks to the shortest
+    run that reached it and passed.
     """
 
     target: TargetEntry
     tally: Tally = field(default_factory=Tally)
     failed: int = 0
     failing: dict[FailureKind, Failing] = field(default_factory=dict)
+    losing: dict[FailureLoss, Losing] = field(default_factory=dict)
     reached: dict[str, Passing] = field(default_factory=dict)
 
     def reach(self, feature: str, passing: Passing) -> None:
@@ -155,6 +178,17 @@ class Score:
         if len(of_property) > _KINDS_OF_A_PROPERTY:
             del self.failing[max(of_property, key=lambda each: (self.failing[each], each))]
 
+    def lose(self, kind: FailureKind, loss: str, losing: Losing) -> None:
+        """Keep ``losing`` if it has the fewest losses of the runs that fail so with this loss.
+
+        Of one property, only the losses of the runs with the fewest are kept.
+        """
+        key = FailureLoss(kind, loss)
+        self.losing[key] = min(losing, self.losing.get(key, losing))
+        of_property = [each for each in self.losing if each.kind.broken == kind.broken]
+        if len(of_property) > _LOSSES_OF_A_PROPERTY:
+            del self.losing[max(of_property, key=lambda each: (self.losing[each], each))]
+
     def add(self, other: Score) -> None:
         """Add other runs of the same target."""
         assert other.target.tag == self.target.tag
@@ -162,6 +196,8 @@ class Score:
         self.failed += other.failed
         for kind, failing in other.failing.items():
             self.fail(kind, failing)
+        for (kind, loss), losing in other.losing.items():
+            self.lose(kind, loss, losing)
         for feature, passing in other.reached.items():
             self.reach(feature, passing)
 
@@ -297,7 +333,11 @@ def _run_one(plan: Plan, number: int, score: Score) -> None:
         _reach(plan, run, Passing(len(steps), number), score)
     else:
         score.failed += 1
-        score.fail(run.log.failure_kind, Failing(len(steps) - bool(seeded.faults), number))
+        kind, failing = run.log.failure_kind, Failing(len(steps) - bool(seeded.faults), number)
+        score.fail(kind, failing)
+        found = losses_of(steps)
+        for loss in found:
+            score.lose(kind, loss, Losing(len(found), failing))
 
 
 def _must_repeat(plan: Plan, target: TargetEntry, steps: Sequence[RecordedStep]) -> None:
@@ -320,27 +360,31 @@ def _reach(plan: Plan, run: TargetRun, passing: Passing, score: Score) -> None:
                 score.reach(feature, passing)
 
 
-def grow(plan: Plan, scores: Iterable[Score], seconds: float = GROWTH_SECONDS) -> int:
-    """Add to the corpus the runs that reached something new; return their number.
+def losses_of(steps: Sequence[RecordedStep]) -> Sequence[str]:
+    """Return the operations of which the last power cut with a loss lost a piece, each once.
 
-    Each run is repeated, the shortest first. None begins after ``seconds``: the features that
-    only the others reached are new to the next campaign as well.
+    Without such a power cut it is the last crash, or else the last fault. Numbers are left out.
     """
-    assert plan.corpus is not None
-    added, end = 0, time.monotonic() + seconds
-    for score in scores:
-        features: dict[Passing, list[str]] = {}
-        for feature, passing in score.reached.items():
-            features.setdefault(passing, []).append(feature)
-        for passing, reached in sorted(features.items()):
-            if time.monotonic() >= end:
-                return added
-            at_most = passing.steps - bool(plan.faults and not score.target.crash_free)
-            run = plan.run(score.target, passing.number, at_most).run()
-            if run.failure is None:
-                add_run(plan.corpus, run, reached)
-                added += 1
-    return added
+    crash, fault, lost = "", "", dict[str, None]()
+    for step in steps:
+        fault = step.action.fault_plan or fault
+        for each in step.crashes:
+            crash = f"{each.point.kind} {each.point.phase} {each.operation} {each.path}"
+            lost = dict.fromkeys(_NUMBER.sub("*", text) for text in _lost_by(each)) or lost
+    return [*lost] or [_NUMBER.sub("*", crash or fault)]
+
+
+def _lost_by(crash: Crash) -> Iterator[str]:
+    """Yield the kind and the path of each operation of which a crash lost a piece."""
+    if crash.disk is None or not (crash.point.survivors.lost or crash.point.survivors.torn):
+        return
+    micros, (lost, torn, _) = crash.disk.unsynced().micros, crash.point.survivors
+    for piece in (micros[index] for index in (*lost, *[index for index, _ in torn])):
+        if piece.operation > 0:
+            operation = crash.disk.journal[piece.operation - 1]
+            yield f"{type(operation).__name__} {operation.path}"
+        else:
+            yield f"{type(piece).__name__} before a kill"
 
 
 def schedule_of(steps: Sequence[RecordedStep]) -> str:

@@ -118,6 +118,32 @@ def test_of_two_missing_barriers_each_finding_names_its_own_first(score: Score) 
     assert "  repair  with these 2 fsyncs, none of 8 states fails\n" in printed.getvalue()
 
 
+def causes_of(name: str) -> list[str]:
+    """Return the missing barriers that a campaign of a target names, in the order of its report."""
+    entry = TargetEntry("two", f"tests.unit.fuzz.two_files:{name}")
+    plan = replace(PLAN, targets=(entry,), examples=40)
+    score = Score(entry)
+    for batch in batches(plan):
+        score.add(run_batch(batch))
+    reported, printed = findings_of(plan)
+    reported.reduce([score], hurry=False)
+    lines = printed.getvalue().splitlines()
+    return [line.partition(" at ")[0] for line in lines if line.startswith("  cause   ")]
+
+
+def test_two_causes_of_one_kind_of_failure_are_two_findings() -> None:
+    causes = causes_of("TwoFiles")
+    assert "  cause   no fsync of /log between write" in causes
+    assert "  cause   no fsync of / between rename" in causes
+    assert len(set(causes)) == len(causes)
+
+
+def test_what_is_lost_on_real_file_systems_comes_before_what_posix_loses() -> None:
+    first, *_, last = causes_of("NamesAndBytes")
+    assert first == "  cause   no fsync of /log between write"
+    assert last == "  cause   no fsync of / between create"
+
+
 def test_target_that_depends_on_more_than_its_choices_is_named(
     score: Score, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,7 +168,7 @@ def test_reductions_share_the_time_that_is_left(
         return run
 
     monkeypatch.setattr(findings, "reduced", reduced)
-    monkeypatch.setattr(findings, "with_cause", lambda finding, **_: finding)
+    monkeypatch.setattr(findings, "searched", lambda finding, **_: (finding, None))
     failures = len(score.failing)
     monkeypatch.setattr(findings, "time", SimpleNamespace(monotonic=lambda: 100.0))
     findings_of(replace(PLAN, deadline=160.0))[0].reduce([score], hurry=False)

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from powercut.fuzz.action import Action, ActionKind
-from powercut.fuzz.campaign.campaign import Batch, Plan, Score, grow, run_batch
+from powercut.fuzz.campaign.campaign import Batch, Plan, Score, run_batch
 from powercut.fuzz.campaign.campaign import batches as batches_of
 from powercut.fuzz.campaign.corpus import LONGEST_STEPS, Corpus, corpus_in, features_of
+from powercut.fuzz.campaign.growth import grow
 from powercut.fuzz.drivers.replay import Verdict, replay
 from powercut.fuzz.reproducer import BadReproducer, read_reproducer
 from powercut.fuzz.run_log import RecordedStep
