@@ -23,6 +23,7 @@ from powercut.fuzz.story import headline, story
 from powercut.fuzz.target import TargetEntry
 from powercut.fuzz.target_mistake import DEPENDS_ON_MORE
 from powercut.fuzz.target_run import TargetRun
+from powercut.fuzz.time_limit import TimeOver, ended_after
 from powercut.report.cause import by_cause, cause_of, searched
 from sim.loop.sandbox import SANDBOX
 
@@ -135,14 +136,25 @@ class Findings:
         """Reduce one of ``left`` failures in its share of the time, and search its cause."""
         if self._share(left) < _LEAST_SECONDS:
             return found.finding
-        with self._busy():
+        finding = found.finding
+        with suppress(TimeOver), self._busy(left):
             finding = self._reduced(found, target, failing, left)
             return self._searched(finding, left)
+        return finding
 
     @contextmanager
-    def _busy(self) -> Iterator[None]:
+    def _busy(self, left: int) -> Iterator[None]:
+        """Show that a failure is reduced.
+
+        Raises ``TimeOver`` if a smaller run goes on when its share of the time is over.
+        """
         status = self._console.status("reducing a failure")
-        with status if self._console.is_terminal else nullcontext(), SANDBOX.interruptible():
+        seconds = self._share(left)
+        with (
+            status if self._console.is_terminal else nullcontext(),
+            SANDBOX.interruptible(),
+            nullcontext() if seconds == inf else ended_after(seconds),
+        ):
             yield
 
     def _searched(self, finding: Finding, left: int) -> Finding:
@@ -171,7 +183,8 @@ class Findings:
                 return
             failing = losing.failing
             seeded = self._plan.run(score.target, failing.number, failing.steps)
-            with self._busy():
+            finding = None
+            with suppress(TimeOver), self._busy(_SHARES_LEFT):
                 run = seeded.run()
                 is_other = partial(has_another_cause, known=self._known_to(tag, kind))
                 if run.log.failure_kind != kind or not is_other(run):
@@ -180,9 +193,8 @@ class Findings:
                 smallest = reduced(run, SECONDS, self._share(_SHARES_LEFT), is_other)
                 finding = self._written(smallest, failing, seeded)
                 finding = self._searched(finding, _SHARES_LEFT)
-            group = cause_of(finding).group
-            if group not in groups:
-                groups.add(group)
+            if finding is not None and cause_of(finding).group not in groups:
+                groups.add(cause_of(finding).group)
                 yield finding
 
     def _known_to(self, tag: str, kind: FailureKind) -> Sequence[KnownCause]:

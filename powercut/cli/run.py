@@ -49,6 +49,7 @@ _EXIT_CODES: Final = {
     CampaignVerdict.CLEAN: ExitCode.CLEAN,
     CampaignVerdict.VIOLATION: ExitCode.VIOLATION,
     CampaignVerdict.GOAL_MISSED: ExitCode.GOAL_MISSED,
+    CampaignVerdict.UNENDED: ExitCode.GOAL_MISSED,
     CampaignVerdict.INTERRUPTED: ExitCode.INTERRUPTED,
     CampaignVerdict.INCOMPLETE: ExitCode.INTERNAL_ERROR,
 }
@@ -160,6 +161,8 @@ def command(**given: Unpack[Given]) -> None:
     if isinstance(end, KeyboardInterrupt):
         for note in getattr(end, "__notes__", ()):
             click.echo(note, err=True)
+    for note in (note for score in scores for note in score.unended):
+        click.echo(note, err=True)
     failure = end if isinstance(end, Exception) else None
     has_result = _any_failed(scores) or isinstance(failure, WorkerDied)
     if failure is not None and not has_result:

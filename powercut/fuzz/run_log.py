@@ -25,6 +25,7 @@ from sim.errors import HarnessError
 
 RETURN: Final = "return"
 
+_NUMBER: Final = re.compile(r"\b[0-9a-f]{6,}\b|\d+")
 _VALUE: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
 
 
@@ -103,6 +104,33 @@ class RunLog:
     def fails_like(self, other: RunLog) -> bool:
         """Return whether both runs have failed, and in the same way."""
         return bool(self.broken) and self.failure_kind == other.failure_kind
+
+
+def losses_of(steps: Sequence[RecordedStep]) -> Sequence[str]:
+    """Return the operations of which the last power cut with a loss lost a piece, each once.
+
+    Without such a power cut it is the last crash, or else the last fault. Numbers are left out.
+    """
+    crash, fault, lost = "", "", dict[str, None]()
+    for step in steps:
+        fault = step.action.fault_plan or fault
+        for each in step.crashes:
+            crash = f"{each.point.kind} {each.point.phase} {each.operation} {each.path}"
+            lost = dict.fromkeys(_NUMBER.sub("*", text) for text in _lost_by(each)) or lost
+    return [*lost] or [_NUMBER.sub("*", crash or fault)]
+
+
+def _lost_by(crash: Crash) -> Iterator[str]:
+    """Yield the kind and the path of each operation of which a crash lost a piece."""
+    if crash.disk is None or not (crash.point.survivors.lost or crash.point.survivors.torn):
+        return
+    micros, (lost, torn, _) = crash.disk.unsynced().micros, crash.point.survivors
+    for piece in (micros[place] for place in (*lost, *[place for place, _ in torn])):
+        if piece.operation > 0:
+            operation = crash.disk.journal[piece.operation - 1]
+            yield f"{type(operation).__name__} {operation.path}"
+        else:
+            yield f"{type(piece).__name__} before a kill"
 
 
 class Recorder(KindChoices):

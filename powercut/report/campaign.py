@@ -22,6 +22,7 @@ class CampaignVerdict(StrEnum):
     GOAL_MISSED = "goal-missed"
     INTERRUPTED = "interrupted"
     INCOMPLETE = "incomplete"
+    UNENDED = "unended"
 
 
 class Goal(Enum):
@@ -55,6 +56,8 @@ class CampaignReport:
             return CampaignVerdict.VIOLATION
         if self.failure is not None:
             return CampaignVerdict.INCOMPLETE
+        if any(score.unended for score in self.scores):
+            return CampaignVerdict.UNENDED
         if any(missed(score, self.goal) for score in self.scores):
             return CampaignVerdict.GOAL_MISSED
         return CampaignVerdict.CLEAN

@@ -37,6 +37,9 @@ _VERDICTS = {
     CampaignVerdict.GOAL_MISSED: (
         "no violation was found, but required marks were not reached: run it longer"
     ),
+    CampaignVerdict.UNENDED: (
+        "no violation was found, but a run did not end by itself: see the line that it executed"
+    ),
     CampaignVerdict.INTERRUPTED: "interrupted: these are the results so far",
     CampaignVerdict.INCOMPLETE: "powercut itself failed: these are the results so far",
 }

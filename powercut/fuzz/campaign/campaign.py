@@ -8,9 +8,9 @@ take turns, in which each is given its ``turn_steps``.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
@@ -24,11 +24,12 @@ from powercut.fuzz.campaign.corpus import LONGEST_STEPS, corpus_in, features_of
 from powercut.fuzz.campaign.workers import work
 from powercut.fuzz.drivers.swarm import SeededRun
 from powercut.fuzz.memory import settle
-from powercut.fuzz.run_log import Crash, FailureKind, RecordedStep
+from powercut.fuzz.run_log import FailureKind, RecordedStep, losses_of
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import MakeTarget, TargetEntry
 from powercut.fuzz.target_mistake import DEPENDS_ON_MORE, TargetMistake
 from powercut.fuzz.target_run import TargetRun
+from powercut.fuzz.time_limit import TimeOver, ended_after
 from powercut.place import raised_at, running_at
 from sim.disk.crash.persistence import PersistenceModel
 from sim.loop.sandbox import SANDBOX
@@ -43,8 +44,6 @@ _KINDS_OF_A_PROPERTY: Final = 4
 """The kinds of failure of one property that a target keeps: those with the shortest runs."""
 
 _LOSSES_OF_A_PROPERTY: Final = 32
-
-_NUMBER: Final = re.compile(r"\b[0-9a-f]{6,}\b|\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +150,7 @@ class FailureLoss(NamedTuple):
 class Score:
     """The result of the runs of one target.
 
+    ``unended`` are notes on runs that went on when their time was over, and were interrupted.
     ``failing`` maps each kind of failure to the shortest run that has ended in it, ``losing`` each
     kind and loss to the run with the fewest losses: failures of one kind may have several causes,
     which lose different data. ``reached`` maps each feature that the corpus lacks to the shortest
@@ -163,6 +163,7 @@ class Score:
     failing: dict[FailureKind, Failing] = field(default_factory=dict)
     losing: dict[FailureLoss, Losing] = field(default_factory=dict)
     reached: dict[str, Passing] = field(default_factory=dict)
+    unended: list[str] = field(default_factory=list)
 
     def reach(self, feature: str, passing: Passing) -> None:
         """Keep ``passing`` if it is the shortest run that has reached ``feature``."""
@@ -194,6 +195,7 @@ class Score:
         assert other.target.tag == self.target.tag
         self.tally.add(other.tally)
         self.failed += other.failed
+        self.unended += other.unended
         for kind, failing in other.failing.items():
             self.fail(kind, failing)
         for (kind, loss), losing in other.losing.items():
@@ -321,9 +323,15 @@ def _run_one(plan: Plan, number: int, score: Score) -> None:
         current.run = run
         return number > 0 and plan.is_over
 
-    current.begin()
-    run = seeded.run(is_over)
-    current.end()
+    try:
+        with SANDBOX.interruptible(), _ended_with(plan):
+            current.begin()
+            run = seeded.run(is_over)
+            current.end()
+    except TimeOver as over:
+        score.unended.append(current.note(raised_at(over.__traceback__)))
+        current.end()
+        return
     steps = run.log.steps
     score.tally.add(run.tally)
     score.tally.schedules.add(schedule_of(steps))
@@ -338,6 +346,13 @@ def _run_one(plan: Plan, number: int, score: Score) -> None:
         found = losses_of(steps)
         for loss in found:
             score.lose(kind, loss, Losing(len(found), failing))
+
+
+def _ended_with(plan: Plan) -> AbstractContextManager[None]:
+    """Interrupt a run that goes on when the time is over, but not before it takes long."""
+    if plan.deadline is None:
+        return nullcontext()
+    return ended_after(max(LONG_SECONDS, plan.deadline - time.monotonic()))
 
 
 def _must_repeat(plan: Plan, target: TargetEntry, steps: Sequence[RecordedStep]) -> None:
@@ -358,33 +373,6 @@ def _reach(plan: Plan, run: TargetRun, passing: Passing, score: Score) -> None:
         for feature in features_of(run):
             if feature not in known:
                 score.reach(feature, passing)
-
-
-def losses_of(steps: Sequence[RecordedStep]) -> Sequence[str]:
-    """Return the operations of which the last power cut with a loss lost a piece, each once.
-
-    Without such a power cut it is the last crash, or else the last fault. Numbers are left out.
-    """
-    crash, fault, lost = "", "", dict[str, None]()
-    for step in steps:
-        fault = step.action.fault_plan or fault
-        for each in step.crashes:
-            crash = f"{each.point.kind} {each.point.phase} {each.operation} {each.path}"
-            lost = dict.fromkeys(_NUMBER.sub("*", text) for text in _lost_by(each)) or lost
-    return [*lost] or [_NUMBER.sub("*", crash or fault)]
-
-
-def _lost_by(crash: Crash) -> Iterator[str]:
-    """Yield the kind and the path of each operation of which a crash lost a piece."""
-    if crash.disk is None or not (crash.point.survivors.lost or crash.point.survivors.torn):
-        return
-    micros, (lost, torn, _) = crash.disk.unsynced().micros, crash.point.survivors
-    for piece in (micros[index] for index in (*lost, *[index for index, _ in torn])):
-        if piece.operation > 0:
-            operation = crash.disk.journal[piece.operation - 1]
-            yield f"{type(operation).__name__} {operation.path}"
-        else:
-            yield f"{type(piece).__name__} before a kill"
 
 
 def schedule_of(steps: Sequence[RecordedStep]) -> str:

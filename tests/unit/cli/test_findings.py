@@ -6,9 +6,11 @@ import io
 import json
 import re
 import resource
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from math import inf
 from pathlib import Path
 from types import SimpleNamespace
@@ -178,6 +180,23 @@ def test_reductions_share_the_time_that_is_left(
     assert given == []
     findings_of(PLAN)[0].reduce([score], hurry=False)
     assert given == [inf] * failures
+
+
+def test_reduction_that_meets_a_run_without_end_keeps_the_failure_as_it_was_found(
+    score: Score, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = count()
+
+    def reduced(*_: object) -> TargetRun:
+        while True:
+            next(numbers)
+
+    monkeypatch.setattr(findings, "reduced", reduced)
+    reported, printed = findings_of(replace(PLAN, deadline=time.monotonic() + 1))
+    found, interrupted = reported.reduce([score], hurry=False)
+    assert not interrupted
+    assert len(found) == len(score.failing)
+    assert "FAILED  " in printed.getvalue()
 
 
 def test_runs_end_earlier_if_there_is_a_failure_to_reduce() -> None:

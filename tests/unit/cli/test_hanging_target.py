@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from pathlib import Path
 
@@ -96,6 +97,34 @@ def test_interrupt_names_what_the_run_has_reached(
 @pytest.mark.parametrize("processes", [1, 2])
 def test_interrupt_names_no_run_that_is_quick(tmp_path: Path, processes: int) -> None:
     assert interrupted(tmp_path, processes, signal.SIGINT, seconds=1000) == ""
+
+
+ENDLESS = """
+class Endless(Target):
+    def hang(self):
+        while True:
+            self.puts += 1
+"""
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("method", ["put", "recover"])
+def test_run_that_does_not_end_is_ended_with_the_time_and_named(
+    tmp_path: Path, processes: int, method: str
+) -> None:
+    (tmp_path / "hanging.py").write_text(f"{PROGRAM}{ENDLESS}", encoding="ascii")
+    (tmp_path / "main.py").write_text(MAIN.format(seconds=0), encoding="ascii")
+    ran = run_python(
+        "main.py", "run", "hanging:Endless", "--seconds", "0.1", "--steps", "30", "--seed", "7",
+        *("-n", str(processes), "--json", "out.json"), cwd=tmp_path, timeout_s=60,
+        environment={"HANG_IN": method},
+    )  # fmt: skip
+    assert ran.returncode == ExitCode.GOAL_MISSED, ran.stderr
+    assert ran.stderr.startswith("run 0 of target 'hanging:Endless', --seed 7, has taken ")
+    assert " in Endless.hang\n" in ran.stderr
+    assert ran.stdout.splitlines()[-1].startswith("no violation was found, but a run did not end")
+    found = json.loads((tmp_path / "out.json").read_text("ascii"))
+    assert (found["verdict"], found["runs"]) == ("unended", 0)
 
 
 def test_interrupt_of_a_search_for_a_mutant_names_the_line_as_well(tmp_path: Path) -> None:
