@@ -23,7 +23,7 @@ def story(finding: Finding) -> str:
     lines = [headline(finding), "", "  step"]
     for number, step in enumerate(run.log.steps, 1):
         lines += _step(number, step)
-    if run.log.steps and run.log.steps[-1].outcome:
+    if not run.log.steps or run.log.steps[-1].outcome:
         lines.append(f"   end  faults lifted, work completed, two restarts  {_FAILED}")
     lines.append("")
     if isinstance(failure, Violation):

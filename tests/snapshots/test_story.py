@@ -63,5 +63,9 @@ def test_exception_that_is_no_violation(snapshot: SnapshotAssertion) -> None:
     assert page(raising, Action.of_plain(write("Ada"))) == snapshot
 
 
+def test_failure_of_a_run_without_a_step(snapshot: SnapshotAssertion) -> None:
+    assert page(BootCounter) == snapshot
+
+
 def test_failure_at_the_end_of_a_run(snapshot: SnapshotAssertion) -> None:
     assert page(BootCounter, Action("increment", {})) == snapshot
