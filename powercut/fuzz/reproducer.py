@@ -112,20 +112,28 @@ class Finding:
     unwritten: str = ""
     cause: RunCause | None = None
 
+    @property
+    def replay(self) -> str:
+        """The command that repeats it, or a few words if there is no file that it could read."""
+        return "reproducer not kept" if self.unwritten else f"powercut replay {self.path}"
+
     def replay_lines(self) -> Iterator[str]:
         """Yield the command that repeats it; the reproducer itself if it could not be written."""
-        yield f"  replay  powercut replay {self.path}"
-        yield from self._unwritten_lines()
+        if self.unwritten:
+            yield from self._unwritten_lines("replay")
+        else:
+            yield f"  replay  {self.replay}"
 
     def unreduced_lines(self) -> Iterator[str]:
         """Yield the file that repeats it until a smaller one takes its place."""
-        yield f"  kept    {self.path} until it is reduced"
-        yield from self._unwritten_lines()
-
-    def _unwritten_lines(self) -> Iterator[str]:
         if self.unwritten:
-            yield f"  {self.unwritten}; save the next line as that file"
-            yield json.dumps(self.reproducer.plain())
+            yield from self._unwritten_lines("kept  ")
+        else:
+            yield f"  kept    {self.path} until it is reduced"
+
+    def _unwritten_lines(self, heading: str) -> Iterator[str]:
+        yield f"  {heading}  not kept: {self.unwritten}; save the next line as that file"
+        yield json.dumps(self.reproducer.plain())
 
 
 def keep(run: TargetRun, folder: Path) -> Finding:

@@ -135,7 +135,7 @@ def _lines(report: CampaignReport, seconds: float) -> Iterator[str]:
         for number, finding in enumerate(findings):
             log = finding.run.log
             heading = "same cause" if number else "failed"
-            yield f"{heading}  {log.target}: {log.broken}  powercut replay {finding.path}"
+            yield f"{heading}  {log.target}: {log.broken}  {finding.replay}"
     plan = report.plan
     yield (
         f"{_VERDICTS[report.verdict]}  (model {plan.model.name}, seed {plan.seed}, {seconds:.0f} s)"

@@ -220,6 +220,9 @@ def test_full_disk_prints_the_reproducer_that_it_refuses() -> None:
     lines = result.stdout.splitlines()
     place = max(number for number, line in enumerate(lines) if "File too large" in line)
     assert "FAILED  " in result.stdout
+    assert "powercut replay" not in result.stdout
+    assert "until it is reduced" not in result.stdout
+    assert "  reproducer not kept\n" in result.stdout
     Path("saved.json").write_text(lines[place + 1], encoding="ascii")
     replayed = powercut("replay", "saved.json")
     assert replayed.exit_code == ExitCode.VIOLATION
