@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from faults.crash_point import CrashKind, Phase
+from faults.crash_point import CrashKind, CrashPoint, Phase
 from powercut.crash_text import names_at
 from powercut.explorer.cause import Cause, NoGap
 from powercut.explorer.crash_state import done_at
@@ -33,7 +33,7 @@ def remedy_in_place(workload: RecordedWorkload, causes: Sequence[Cause]) -> str:
                     f"{names[inode]} is renamed before it is written: write it and fsync it, and "
                     "then rename it"
                 )
-            return _remedy(names[inode], is_log=_is_log(workload, inode))
+            return _remedy(names[inode], is_log=_is_log(workload, inode, cause))
     return ""
 
 
@@ -48,20 +48,47 @@ def _remedy(path: str, *, is_log: bool) -> str:
     )
 
 
-def _is_log(workload: RecordedWorkload, inode: int) -> bool:
-    """Return whether a file is only appended to, also after data of it were acknowledged."""
-    journal = workload.journal
+def _is_log(workload: RecordedWorkload, inode: int, cause: Cause) -> bool:
+    """Return whether a file is only appended to, also after data of it were acknowledged.
+
+    It may be cut shorter too, as a recovery does with a torn end, or with a log that it has read.
+    If the cut itself is a failure, the old content was needed.
+    """
     changes = [
         (number, operation)
-        for number, operation in enumerate(journal, 1)
+        for number, operation in enumerate(workload.journal, 1)
         if isinstance(operation, Write | Resize | Allocate) and operation.inode == inode
     ]
-    if not all(isinstance(each, Write) and each.offset == each.size_before for _, each in changes):
+    if not all(_is_append(each) or _is_cut(each) for _, each in changes):
         return False
-    (first, at_start), (last, _) = changes[0], changes[-1]
-    return at_start.size_before > 0 or any(
-        entry.acknowledged and first <= entry.after < last for entry in workload.history.entries
-    )
+    points = [each.crashes[0] for failures in cause.failures.values() for each in failures]
+    if any(_follows_cut(point, changes) for point in points):
+        return False
+    acknowledged = [each.after for each in workload.history.entries if each.acknowledged]
+    before: tuple[int, Operation] | None = None
+    for number, operation in changes:
+        if isinstance(operation, Write) and operation.size_before:
+            if before is None or not isinstance(before[1], Write):
+                return True
+            if any(before[0] <= after < number for after in acknowledged):
+                return True
+        before = number, operation
+    return False
+
+
+def _is_append(operation: Operation) -> bool:
+    return isinstance(operation, Write) and operation.offset == operation.size_before
+
+
+def _is_cut(operation: Operation) -> bool:
+    return isinstance(operation, Resize) and operation.size <= operation.size_before
+
+
+def _follows_cut(point: CrashPoint, changes: Sequence[tuple[int, Operation]]) -> bool:
+    """Return whether the last change before a crash, or during it, makes the file shorter."""
+    end = point.operation - (point.phase is Phase.BEFORE)
+    cut = next((each for number, each in reversed(changes) if number <= end), None)
+    return isinstance(cut, Resize) and cut.size < cut.size_before
 
 
 def _inode_renamed_early(journal: Sequence[Operation], failure: Failure) -> int:

@@ -172,6 +172,32 @@ def test_a_log_is_not_renamed(workload: Callable[[Process, History], None], reme
     assert lines_of(workload) == [f"repair    {remedy}"]
 
 
+def appends_behind_a_cut(process: Process, ack: History) -> None:
+    """Cut off a torn end, of which there is none, as a recovery does."""
+    descriptor = process.open("/f", os.O_CREAT | os.O_WRONLY)
+    process.ftruncate(descriptor, 0)
+    process.close(descriptor)
+    appends(process, ack)
+
+
+def has_whole_pairs(process: Process, _: Known) -> None:
+    assert len(contents_of(process).get("f", b"")) % 2 == 0
+
+
+def test_a_log_that_a_recovery_cuts_shorter_is_not_renamed() -> None:
+    assert lines_of(appends_behind_a_cut) == [f"repair    {OF_A_LOG}"]
+
+
+def test_a_log_that_is_emptied_when_it_is_no_longer_needed_is_not_renamed() -> None:
+    def appends_pairs(process: Process, ack: History) -> None:
+        for pairs in (b"aa", b"bb"):
+            append(process, ack, pairs, pairs)
+        process.truncate("/f", 0)
+        append(process, ack, b"cc", b"cc")
+
+    assert lines_of(appends_pairs, check=has_whole_pairs) == [f"repair    {OF_A_LOG}"]
+
+
 def test_a_log_that_existed_at_the_start_is_not_renamed() -> None:
     disk = Disk()
     append(Process(disk), History(lambda: 0), b"a", b"a")
