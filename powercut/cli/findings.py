@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -16,6 +16,7 @@ from rich.console import Console
 from powercut.causes.known_cause import KnownCause, has_another_cause
 from powercut.fuzz.campaign.campaign import Failing, Plan, Score
 from powercut.fuzz.drivers.swarm import SeededRun
+from powercut.fuzz.printed import PRINTED
 from powercut.fuzz.reduction import SECONDS, reduced
 from powercut.fuzz.reproducer import Finding, keep
 from powercut.fuzz.run_log import FailureKind
@@ -113,7 +114,8 @@ class Findings:
     def _keep(self, target: TargetEntry, kind: FailureKind, failing: Failing) -> _Found | None:
         """Repeat a failed run and write its reproducer; None if it passes when repeated."""
         seeded = self._plan.run(target, failing.number, failing.steps)
-        run = seeded.run()
+        with redirect_stdout(PRINTED), redirect_stderr(PRINTED):
+            run = seeded.run()
         if run.failure is None:
             self._unrepeatable.add((target.tag, kind))
             self._print(
@@ -126,8 +128,9 @@ class Findings:
         return found
 
     def _written(self, run: TargetRun, failing: Failing, seeded: SeededRun) -> Finding:
-        finding = keep(run, self._folder)
-        self._origins[finding.path] = f"run {failing.number}: {seeded.bias()}"
+        with redirect_stdout(PRINTED), redirect_stderr(PRINTED):
+            finding = keep(run, self._folder)
+            self._origins[finding.path] = f"run {failing.number}: {seeded.bias()}"
         return finding
 
     def _explained(
@@ -154,6 +157,8 @@ class Findings:
             status if self._console.is_terminal else nullcontext(),
             SANDBOX.interruptible(),
             nullcontext() if seconds == inf else ended_after(seconds),
+            redirect_stdout(PRINTED),
+            redirect_stderr(PRINTED),
         ):
             yield
 
@@ -236,8 +241,10 @@ class Findings:
     def _print_stories(self, findings: Sequence[Finding]) -> None:
         """Print the story of the smallest failure of each cause, and the others in short."""
         for first, *others in by_cause(findings):
-            explained = replace(first, cause=cause_of(first))
-            self._print(f"{story(explained)}\n  swarm   {self._origins[first.path]}")
+            explained = replace(first, cause=cause_of(first), printed=PRINTED.by(first.run))
+            with redirect_stdout(PRINTED), redirect_stderr(PRINTED):
+                page = story(explained)
+            self._print(f"{page}\n  swarm   {self._origins[first.path]}")
             for other in others:
                 self._print("")
                 self._print(f"{headline(other)}\n  target  {other.run.log.target}, same cause")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -31,6 +32,7 @@ from powercut.fuzz.campaign.workers import cores, work
 from powercut.fuzz.mutant import MutantEntry
 from powercut.fuzz.mutant_search import MutantSearch, search_swarm
 from powercut.fuzz.planted_tests import run_tests
+from powercut.fuzz.printed import PRINTED
 from powercut.fuzz.time_limit import ended_after
 from powercut.registry import Registry
 from powercut.report.mutants import mutants_table
@@ -141,7 +143,8 @@ def searched(
 ) -> MutantSearch | str:
     """Search a mutant; return the result, or the sentence for one that cannot be searched."""
     try:
-        return search(entry)
+        with redirect_stdout(PRINTED), redirect_stderr(PRINTED):
+            return search(entry)
     except HarnessError as failure:
         mistake = mistake_of(failure)
         if not mistake:

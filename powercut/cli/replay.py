@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -19,6 +20,7 @@ from powercut.cli.usage import asked_by_user
 from powercut.explorer.kept_failure import format_of, is_kept_failure
 from powercut.fuse.recording import FORMAT as RECORDING
 from powercut.fuzz.drivers.replay import Replay, Verdict, replay
+from powercut.fuzz.printed import PRINTED
 from powercut.fuzz.reproducer import Finding, Reproducer, read_reproducer, versions
 from powercut.fuzz.story import story
 from powercut.fuzz.target import TargetEntry
@@ -94,8 +96,10 @@ def _target(reproducer: Reproducer, file: Path, name: str | None) -> TargetEntry
 
 def _print(console: Console, reproducer: Reproducer, result: Replay, file: Path) -> None:
     if result.verdict in {Verdict.SAME, Verdict.DIFFERENT}:
-        finding = with_cause(Finding(result.run, reproducer, file), REPLAY_SECONDS)
-        console.print(story(finding), soft_wrap=True)
+        with redirect_stdout(PRINTED), redirect_stderr(PRINTED):
+            finding = with_cause(Finding(result.run, reproducer, file), REPLAY_SECONDS)
+            page = story(finding)
+        console.print(page, soft_wrap=True)
         console.print()
     console.print(str(result), soft_wrap=True)
     if result.identical:

@@ -103,7 +103,7 @@ class Finding:
     """A failed run, and the reproducer file that repeats it.
 
     ``unwritten`` says why the file could not be written; empty if it was. ``cause`` is None until
-    it is searched.
+    it is searched. ``printed`` are the lines that the run prints.
     """
 
     run: TargetRun
@@ -111,6 +111,7 @@ class Finding:
     path: Path
     unwritten: str = ""
     cause: RunCause | None = None
+    printed: Sequence[str] = ()
 
     @property
     def replay(self) -> str:

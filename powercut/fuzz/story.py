@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from faults.crash_point import CrashKind
@@ -12,7 +12,9 @@ from powercut.crash_text import lost_lines, names_on
 from powercut.fuzz.action import WITH_FAULT
 from powercut.fuzz.reproducer import Finding
 from powercut.fuzz.run_log import RETURN, Crash, RecordedStep
+from powercut.one_line import one_line
 
+_MOST_PRINTED: Final = 20
 _FAILED: Final = "FAILED here"
 _TITLES: Final = {CrashKind.KILL: "KILL", CrashKind.POWER_CUT: "POWER CUT"}
 
@@ -30,6 +32,7 @@ def story(finding: Finding) -> str:
         width = max(map(len, failure.evidence), default=0)
         lines += [f"  {name:{width}}  {shown(value)}" for name, value in failure.evidence.items()]
         lines.append("")
+    lines += _printed(finding.printed)
     lines += [f"  target  {run.log.target}", *finding.replay_lines()]
     if finding.cause is not None:
         lines += finding.cause.lines()
@@ -47,6 +50,17 @@ def headline(finding: Finding) -> str:
         title += "  (raised by the system, not by the oracle)"
     fingerprint = finding.reproducer.fingerprint
     return f"{title}  on {finding.run.log.model}  fingerprint {fingerprint}\n  {statement}"
+
+
+def _printed(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the last lines that the run has printed."""
+    if not lines:
+        return
+    yield "  printed"
+    if len(lines) > _MOST_PRINTED:
+        yield f"          {counted(len(lines) - _MOST_PRINTED, 'line')} before"
+    yield from (f"          {one_line(line)}".rstrip() for line in lines[-_MOST_PRINTED:])
+    yield ""
 
 
 def _step(number: int, step: RecordedStep) -> Iterator[str]:

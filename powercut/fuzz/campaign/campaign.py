@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
@@ -24,6 +24,7 @@ from powercut.fuzz.campaign.corpus import LONGEST_STEPS, corpus_in, features_of
 from powercut.fuzz.campaign.workers import work
 from powercut.fuzz.drivers.swarm import SeededRun
 from powercut.fuzz.memory import settle
+from powercut.fuzz.printed import PRINTED
 from powercut.fuzz.run_log import FailureKind, RecordedStep, losses_of
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import MakeTarget, TargetEntry
@@ -214,7 +215,7 @@ def scores(plan: Plan, processes: int, has_failed: Callable[[], bool]) -> Iterat
         for batch in batches(plan, has_failed):
             settle()
             try:
-                with SANDBOX.interruptible():
+                with SANDBOX.interruptible(), redirect_stdout(PRINTED), redirect_stderr(PRINTED):
                     score = run_batch(batch)
             except KeyboardInterrupt as interrupt:
                 note = note_of_long_run(raised_at(interrupt.__traceback__))
@@ -228,7 +229,8 @@ def scores(plan: Plan, processes: int, has_failed: Callable[[], bool]) -> Iterat
 
 def _run_in_worker(batch: Batch) -> Score:
     settle()
-    return run_batch(batch)
+    with redirect_stdout(PRINTED), redirect_stderr(PRINTED):
+        return run_batch(batch)
 
 
 def batches(plan: Plan, has_failed: Callable[[], bool] = lambda: False) -> Iterator[Batch]:
