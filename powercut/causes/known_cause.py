@@ -53,8 +53,13 @@ def known_cause(found: RunDiagnosis | None) -> KnownCause:
     return KnownCause(tuple(barriers))
 
 
-def has_another_cause(run: TargetRun, known: Iterable[KnownCause]) -> bool:
-    """Return whether a failed run has none of the ``known`` causes."""
+def has_another_cause(
+    run: TargetRun, known: Iterable[KnownCause], *, is_alone: bool = False
+) -> bool:
+    """Return whether a failed run has a cause besides the ``known`` ones.
+
+    If that ``is_alone``, the run loses nothing that their barriers would keep.
+    """
     causes = tuple(known)
     if not all(cause.barriers for cause in causes) and fails_without_losses(run):
         return False
@@ -63,12 +68,16 @@ def has_another_cause(run: TargetRun, known: Iterable[KnownCause]) -> bool:
     recorder = again.crash_runner.recorder
     assert recorder is not None
 
+    lost, left = list[SurvivorSet](), list[SurvivorSet]()
+
     def replace(_number: int, disk: Disk, survivors: SurvivorSet) -> Image:
-        return disk.power_cut(_with_barriers(disk, recorder, survivors, barriers))
+        lost.append(survivors)
+        left.append(_with_barriers(disk, recorder, survivors, barriers))
+        return disk.power_cut(left[-1])
 
     again.crash_runner.replace = replace
     again.repeat_nearest(run.log.steps)
-    return again.log.fails_like(run.log)
+    return again.log.fails_like(run.log) and not (is_alone and lost != left)
 
 
 def _barriers(found: RunDiagnosis, cause: Cause) -> Iterator[tuple[Synced, Site]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from math import inf
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -178,12 +179,14 @@ class Findings:
     ) -> Iterator[Finding]:
         """Yield a finding for each further cause of a kind of failure of which one is known.
 
-        A run with another cause is reduced to a run with another cause.
+        A run with another cause is reduced to a run with another cause. Runs that have no known
+        cause besides come first: they show the other one.
         """
         tag, reductions = score.target.tag, 0
         groups = {cause_of(each).group for each in findings if each.run.log.target == tag}
-        of_kind = {each for (other, _), each in score.losing.items() if other == kind}
-        for losing in sorted(of_kind) if (tag, kind) in self._known else ():
+        of_kind = sorted({each for (other, _), each in score.losing.items() if other == kind})
+        rounds = (True, False) if (tag, kind) in self._known else ()
+        for is_alone, losing in product(rounds, of_kind):
             if reductions == _MOST_FURTHER or self._share(_SHARES_LEFT) < _LEAST_SECONDS:
                 return
             failing = losing.failing
@@ -191,7 +194,8 @@ class Findings:
             finding = None
             with suppress(TimeOver), self._busy(_SHARES_LEFT):
                 run = seeded.run()
-                is_other = partial(has_another_cause, known=self._known_to(tag, kind))
+                known = self._known_to(tag, kind)
+                is_other = partial(has_another_cause, known=known, is_alone=is_alone)
                 if run.log.failure_kind != kind or not is_other(run):
                     continue
                 reductions += 1

@@ -32,6 +32,16 @@ def test_run_that_misses_another_barrier_has_another_cause() -> None:
     assert not has_another_cause(append, [cause_of(publish), cause_of(append)])
 
 
+def test_cause_is_not_alone_if_the_run_loses_what_a_known_barrier_keeps() -> None:
+    runs = [*failed_runs(TwoFiles, Action.of_plain(action("append")), PUBLISH)]
+    known = [cause_of(failed(TwoFiles, APPEND))]
+    others = [run for run in runs if has_another_cause(run, known)]
+    alone = [run for run in others if has_another_cause(run, known, is_alone=True)]
+    assert 0 < len(alone) < len(others)
+    losses = [run.log.steps[1].crashes[0].point.survivors.lost for run in alone]
+    assert not any(0 in lost for lost in losses)
+
+
 def test_torn_write_has_the_cause_of_the_lost_one() -> None:
     runs = [*failed_runs(unsynced, crashed(WRITE, "power-cut"))]
     torn = [run for run in runs if run.log.steps[0].crashes[0].point.survivors.torn]

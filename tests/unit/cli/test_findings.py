@@ -146,6 +146,13 @@ def test_what_is_lost_on_real_file_systems_comes_before_what_posix_loses() -> No
     assert last == "  cause   no fsync of / between create"
 
 
+def test_run_that_loses_the_name_alone_does_not_hide_the_bytes_that_every_model_loses() -> None:
+    assert causes_of("Unsynced") == [
+        "  cause   no fsync of /log between write",
+        "  cause   no fsync of / between create",
+    ]
+
+
 def test_target_that_depends_on_more_than_its_choices_is_named(
     score: Score, monkeypatch: pytest.MonkeyPatch
 ) -> None:

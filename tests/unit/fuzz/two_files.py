@@ -1,4 +1,4 @@
-"""Targets that miss a barrier for each of two files."""
+"""Targets that miss two barriers."""
 
 from __future__ import annotations
 
@@ -66,4 +66,18 @@ class NamesAndBytes(TwoFiles):
         self._process.fsync(file)
         self._process.close(file)
         self._sizes["/head"] = 1
+        return "ack"
+
+
+class Unsynced(TwoFiles):
+    """Misses both barriers in one action: for the bytes, and on posix only for the name."""
+
+    def actions(self) -> Sequence[ActionKind]:
+        return [ActionKind("append", 1, self._append)]
+
+    def _append(self, _arguments: Arguments) -> str:
+        file = self._process.open("/log", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+        self._process.write(file, b"x")
+        self._process.close(file)
+        self._sizes["/log"] += 1
         return "ack"
