@@ -24,15 +24,16 @@ class TimeOver(KeyboardInterrupt):
 def ended_after(seconds: float) -> Iterator[None]:
     """Raise ``TimeOver`` in the block a second after its time is over, and each second from then.
 
-    Use it in the first thread of a process that has no other use for ``SIGALRM``.
+    Use it in the first thread of a process. An alarm that was set before is set again afterwards.
     """
     before = signal.signal(signal.SIGALRM, _end)
-    signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE_S, _GRACE_S)
+    alarm = signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE_S, _GRACE_S)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, *alarm)
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
