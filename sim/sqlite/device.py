@@ -95,4 +95,5 @@ def device_of(model: PersistenceModel) -> Device:
         for size, flag in _ATOMIC.items():
             if size <= atomic_bytes:
                 flags |= flag
-    return Device(model.unit_bytes or SECTOR_BYTES, flags)
+    # The unit of a model with whole calls has no bound; that of a device is a block at most.
+    return Device(min(model.unit_bytes or SECTOR_BYTES, BLOCK_BYTES), flags)

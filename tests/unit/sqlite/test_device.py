@@ -41,6 +41,16 @@ def test_a_model_has_the_flags_of_the_table(model: str) -> None:
     assert (device.sector_bytes, names(device.characteristics)) == (sector_bytes, flags | ALWAYS)
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_without_powersafe_overwrite_a_database_opens_under_whole_calls(model: str) -> None:
+    """A check gets such a disk if too much data of its workload is unsynced at one moment."""
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+    process = Process(Disk(model=MODELS[model].with_whole_calls()))
+    connection = connect(process, "file:/db?psow=0", flags=flags)
+    connection.execute("CREATE TABLE t (a); INSERT INTO t VALUES (1)")
+    assert connection.execute("SELECT a FROM t").fetchall() == [(1,)]
+
+
 @pytest.mark.parametrize(("uri", "claimed"), [("file:/db", True), ("file:/db?psow=0", False)])
 def test_a_uri_can_disable_powersafe_overwrite(uri: str, claimed: bool) -> None:
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
