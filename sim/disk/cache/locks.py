@@ -55,13 +55,12 @@ class LockTable:
     def flock(self, inode: int, owner: object, operation: int) -> None:
         """Take, convert or release the lock of one open file description.
 
-        A conversion that fails loses the previous lock, as on Linux. Raises ``OSError``
-        (EWOULDBLOCK), or ``UnsupportedOperation`` where the real call would wait.
+        ``operation`` is that of ``flock(2)``, with ``LOCK_NB`` or without. A conversion that fails
+        loses the previous lock, as on Linux. Raises ``OSError`` (EWOULDBLOCK), or
+        ``UnsupportedOperation`` where the real call would wait.
         """
         self.used.add(inode)
         wanted = operation & ~fcntl.LOCK_NB
-        if wanted not in {fcntl.LOCK_SH, fcntl.LOCK_EX, fcntl.LOCK_UN}:
-            raise os_error(errno.EINVAL)
         exclusive = wanted == fcntl.LOCK_EX
         held = self._whole.get(inode, [])
         if wanted != fcntl.LOCK_UN and (owner, exclusive) in held:
