@@ -6,6 +6,7 @@ from typing import Final
 
 from sim.disk.crash.micro_operation import (
     Arrival,
+    CreateInode,
     ForgetName,
     MicroOperation,
     MoveName,
@@ -195,7 +196,8 @@ def is_directory(stack: Stack, number: int) -> bool:
         creation = layer.creations.get(number)
         if creation is not None:
             created = layer.micros[creation]
-            return bool(getattr(created, "is_directory", False))
+            assert isinstance(created, CreateInode), created
+            return created.is_directory
     inode = stack.base.get(number)
     return inode is not None and inode.is_directory
 
