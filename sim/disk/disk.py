@@ -41,7 +41,7 @@ from sim.disk.os_error import os_error
 from sim.errors import HarnessError, PowerOff
 
 TICK_NS: Final = 1_000
-"""The time that passes between two looks at the clock of a disk without a world."""
+"""The time that passes between two readings of the clock of a disk without a world."""
 
 DEAD: Final = "the process that made this call is dead"
 
@@ -59,6 +59,10 @@ class Disk:
     ``interposer`` and ``descriptor_interposer`` may be set at any time; None observes and
     changes nothing. ``sync_errors`` counts for each inode the failures that a
     barrier has reported.
+
+    An operation checks none of its arguments: ``calls/`` and ``repeat`` do. It raises
+    ``PowerOff`` after the end of the lifetime, and ``OSError`` and ``SimulatedCrash`` where the
+    interposer does.
     """
 
     def __init__(

@@ -62,7 +62,6 @@ _NotContent = (
     | ChangeAttributes
 )
 
-
 _NOT_IN_ORDER = (Growth.ALLOCATION, Growth.ALLOCATION_WITHIN, Growth.TRUNCATION)
 
 
@@ -100,7 +99,7 @@ class Ordering:
         self._allocated: dict[int, int] = {}
         # The piece by which an operation gives an inode a name.
         self._arrivals: dict[tuple[int, int], int] = {}
-        # The inodes with all names that they got, and with those but the name of their creation.
+        # The names that each inode got, and the same without those that it was created with.
         self._given: set[tuple[int, Name]] = set()
         self._given_later: set[tuple[int, Name]] = set()
         # For an inode and a name to which renames have led: the durable name that they began at.
@@ -109,6 +108,7 @@ class Ordering:
         # The last piece that gave each directory a name, and the directories that are new.
         self._places: dict[int, int] = {}
         self._new_directories: set[int] = set()
+        # If only some renames of directories survived, two directories could hold each other.
         self._last_directory_rename = -1
         # The set of all pieces that the model keeps in order, with their predecessors.
         self._metadata = 0
@@ -269,7 +269,7 @@ class Ordering:
         yield from (index for index in sizes if not self._is_held_back(self.micros[index]))
 
     def _is_held_back(self, size: MicroOperation) -> bool:
-        """Return whether a rename needs no such size: posix_fallocate has allocated its block."""
+        """Return whether a rename does not write this size: its block was allocated (class E3)."""
         if isinstance(size, GrowSize) and size.cause in {Growth.WRITE, Growth.BLOCK}:
             return _blocks_in(size.size) <= self._allocated.get(size.number, 0)
         return False

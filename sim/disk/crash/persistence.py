@@ -29,6 +29,8 @@ class DataBeforeSize(Enum):
 
     ALWAYS = "always"
     NEW_BLOCKS = "new blocks"
+    """Only the data that the same call put into new blocks: ext4 before Linux 5.6 [Ferrite]. No
+    model here has this value."""
     NEVER = "never"
 
 
@@ -73,7 +75,10 @@ class RenameWaits(Enum):
     """The changes of the file for which a rename over another name waits."""
 
     DATA = "data"
+    """Its data and its sizes."""
     SIZE = "size"
+    """Its sizes: ext4 with ``auto_da_alloc`` allocates the blocks of the file, and does not wait
+    until its data is written."""
     NOTHING = "nothing"
 
 
@@ -87,7 +92,8 @@ class RenameParts(Enum):
     a piece of its own. After several renames: so is the removal of the durable name."""
     ALL = "all"
     """Every rename of a file: the loss of the new name by the replaced file, link, unlink; none
-    needs another. A directory moves in one piece, because it can have only one name."""
+    needs another. A directory moves in one piece, because it can have only one name. No model here
+    has this value (``with_torn_rename``)."""
 
 
 class Coverage(Enum):
