@@ -36,7 +36,7 @@ _CLASSES: Final[Mapping[tuple[str, Kind], str]] = {
     ("rename_parts", Kind.BTRFS): "B2, B8, B9, B13, B15, B18",
     ("metadata_in_order", Kind.BTRFS): "B3, B4",
     ("truncation", Kind.BTRFS): "B5, T7",
-    ("coverage", Kind.BTRFS): "B4, B7, B10, B11, B12, B14, B16, B19, T6",
+    ("coverage", Kind.BTRFS): "B4, B7, B10, B11, B12, B14, B16, B19, B21, T6",
     ("data_before_size", Kind.BTRFS): "B17",
     ("data_before_size", Kind.EXT4): "E1, E2",
     ("rename_waits", Kind.EXT4): "E3",

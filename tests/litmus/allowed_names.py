@@ -43,7 +43,20 @@ NAME_CLASSES: Final = (
         "all": "tmp=- tmp/m=- | tmp=empty tmp/m=A1",
     }),
     Litmus("move two directories", bodies.d_e, classes.move_two_directories, {
-        "all": "d=- e=- | d=- e=empty | d=empty e=empty",
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs": (
+            "d=- e=- | d=- e=empty | d=empty e=empty"
+        ),
+        "posix": "d=- e=- | d=- e=empty | d=empty e=- | d=empty e=empty",
+    }),
+    Litmus(
+        "move a directory, then a new one, fsync a file in it (B21)", classes.one_directory,
+        classes.move_two_directories_fsync_file, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "d=- e/f=B1 t=-",
+        "btrfs": "d=- e/f=B1 t=- | d=empty e/f=B1 t=-",
+        "posix": (
+            "d=- e/f=- t=- | d=- e/f=- t=empty | d=- e/f=B1 t=- | d=empty e/f=- t=- | "
+            "d=empty e/f=- t=empty | d=empty e/f=B1 t=-"
+        ),
     }),
     Litmus(
         "move two directories, fsync where the second is", classes.four_directories,

@@ -44,6 +44,18 @@ def move_two_directories(disk: Calls) -> None:
     disk.rename("e", "y")
 
 
+def move_two_directories_fsync_file(disk: Calls) -> None:
+    disk.rename("d", "x")
+    disk.mkdir("t")
+    disk.rename("t", "e")
+    disk.write("e/f", "B1")
+    disk.fsync("e/f")
+
+
+def one_directory(disk: Calls) -> None:
+    disk.mkdir("d")
+
+
 def four_directories(disk: Calls) -> None:
     disk.mkdir("d", "e", "x", "y")
 

@@ -72,9 +72,21 @@ def _name_needs(pieces: list[Piece], first: int, a: Name, then: int, b: Name) ->
     if b.change in (Change.OLD_NAME, Change.DURABLE_NAME) and b.into and a.call == b.call:
         return a.gives is not None
     both_move = a.change is Change.RENAME and b.change is Change.RENAME
-    if both_move and a.is_directory and b.is_directory:
+    if both_move and a.is_directory and b.is_directory and _directory_rename_needs(a, b):
         return True
     return b.into != 0 and first in names_of_new(pieces, b.into, then)
+
+
+def _directory_rename_needs(a: Name, b: Name) -> bool:
+    if a.inode == b.inode or a.takes == b.gives:
+        return True
+    return _changes_parent(a) and _changes_parent(b)
+
+
+def _changes_parent(rename: Name) -> bool:
+    assert rename.gives is not None, rename
+    assert rename.takes is not None, rename
+    return rename.gives[0] != rename.takes[0]
 
 
 def names_of_new(pieces: list[Piece], directory: int, before: int) -> list[int]:

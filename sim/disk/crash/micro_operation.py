@@ -259,12 +259,12 @@ class ChangeAttributes(NamedTuple):
         return f"attributes of inode {self.number}"
 
 
-MicroOperation = (
+# Each union is made once: to make it inside a condition would cost more than the condition.
+Content = WriteBlock | ZeroTail
+NotContent = (
     CreateInode
-    | WriteBlock
     | GrowSize
     | SetSize
-    | ZeroTail
     | FreeBlocks
     | LinkName
     | UnlinkName
@@ -272,8 +272,7 @@ MicroOperation = (
     | MoveName
     | ChangeAttributes
 )
-# Each union is made once: to make it inside a condition would cost more than the condition.
-Content = WriteBlock | ZeroTail
+MicroOperation = Content | NotContent
 Size = GrowSize | SetSize
 Arrival = LinkName | MoveName
 """A piece that gives an inode a name."""

@@ -29,6 +29,7 @@ from sim.disk.crash.micro_operation import (
     MicroOperation,
     MoveName,
     Name,
+    NotContent,
     SetSize,
     Size,
     UnlinkName,
@@ -50,18 +51,6 @@ from sim.disk.crash.persistence import (
 Unit = tuple[int, int]
 """A file and a unit of the model in it."""
 
-_NotContent = (
-    CreateInode
-    | GrowSize
-    | SetSize
-    | FreeBlocks
-    | LinkName
-    | UnlinkName
-    | ForgetName
-    | MoveName
-    | ChangeAttributes
-)
-
 _NOT_IN_ORDER = (Growth.ALLOCATION, Growth.ALLOCATION_WITHIN, Growth.TRUNCATION)
 
 
@@ -73,7 +62,7 @@ class Ordering:
 
     __slots__ = (
         "_allocated", "_arrivals", "_attributes", "_blocks", "_creations", "_data",
-        "_durable_names", "_freed", "_fresh", "_given", "_given_later", "_last_directory_rename",
+        "_directory_renames", "_durable_names", "_freed", "_fresh", "_given", "_given_later",
         "_left_names", "_metadata", "_new_directories", "_places", "_set_sizes", "_sizes", "_units",
         "_zeros", "micros", "model", "needs", "order", "truncation_before",
     )  # fmt: skip
@@ -108,8 +97,7 @@ class Ordering:
         # The last piece that gave each directory a name, and the directories that are new.
         self._places: dict[int, int] = {}
         self._new_directories: set[int] = set()
-        # If only some renames of directories survived, two directories could hold each other.
-        self._last_directory_rename = -1
+        self._directory_renames: list[int] = []
         # The set of all pieces that the model keeps in order, with their predecessors.
         self._metadata = 0
 
@@ -140,7 +128,7 @@ class Ordering:
         all_needs.append(needs)
         all_order.append(order)
 
-    def _in_order(self, micro: _NotContent) -> bool:
+    def _in_order(self, micro: NotContent) -> bool:
         """Return whether this piece follows all earlier metadata."""
         if isinstance(micro, GrowSize) and micro.cause in _NOT_IN_ORDER:
             return False
@@ -194,17 +182,16 @@ class Ordering:
 
     # -- needs -----------------------------------------------------------------------
 
-    def _before(self, micro: _NotContent, is_directory: bool) -> Iterable[int]:
-        number = micro.number
-        for inode in (number, *directories_of(micro)):
+    def _before(self, micro: NotContent, is_directory: bool) -> Iterable[int]:
+        for inode in (micro.number, *directories_of(micro)):
             if inode in self._creations:
                 yield self._creations[inode]
         match micro:
             case GrowSize() | SetSize() | FreeBlocks():
                 yield from self._before_size(micro)
             case ChangeAttributes():
-                if number in self._attributes:
-                    yield self._attributes[number]
+                if micro.number in self._attributes:
+                    yield self._attributes[micro.number]
             case MoveName():
                 yield from self._before_rename(micro, is_directory)
             case UnlinkName() | ForgetName():
@@ -217,13 +204,10 @@ class Ordering:
         if micro.number in self._set_sizes:
             yield self._set_sizes[micro.number]
         zeros_first = self.model.truncation is Truncation.ZEROS_FIRST
-        match micro:
-            case GrowSize():
-                yield from self._data_below(micro)
-            case SetSize() if zeros_first and micro.cut != micro.size:
-                yield from self._zeros.get(micro.operation, ())
-            case _:
-                pass
+        if isinstance(micro, GrowSize):
+            yield from self._data_below(micro)
+        elif isinstance(micro, SetSize) and zeros_first and micro.cut != micro.size:
+            yield from self._zeros.get(micro.operation, ())
 
     def _before_content(self, content: Content, written: Sequence[Unit]) -> list[int]:
         number = content.number
@@ -258,15 +242,28 @@ class Ordering:
                 yield before
 
     def _before_rename(self, move: MoveName, is_directory: bool) -> Iterable[int]:
-        if move.directory != move.to_directory:
+        if _changes_parent(move):
             yield from self.names_of_new(move.to_directory)
-        if is_directory and self._last_directory_rename >= 0:
-            yield self._last_directory_rename
+        if is_directory:
+            yield from self._before_directory_rename(move)
         waits = self.model.rename_waits if move.replaced else RenameWaits.NOTHING
         if waits is RenameWaits.DATA:
             yield from self._data.get(move.number, ())
         sizes = () if waits is RenameWaits.NOTHING else self._sizes.get(move.number, ())
         yield from (index for index in sizes if not self._is_held_back(self.micros[index]))
+
+    def _before_directory_rename(self, move: MoveName) -> Iterable[int]:
+        """Yield the renames without which this one could replace a directory that has moved away.
+
+        Those into another directory keep their order, so that no two directories hold each other.
+        """
+        for index in self._directory_renames:
+            earlier = self.micros[index]
+            assert isinstance(earlier, MoveName), earlier
+            both_change_parent = _changes_parent(earlier) and _changes_parent(move)
+            has_made_room = taken_name(earlier) == given_name(move)
+            if both_change_parent or has_made_room or earlier.number == move.number:
+                yield index
 
     def _is_held_back(self, size: MicroOperation) -> bool:
         """Return whether a rename does not write this size: its block was allocated (class E3)."""
@@ -310,13 +307,12 @@ class Ordering:
             self._units[unit] = index
         for block in blocks:
             self._blocks.setdefault((number, block), []).append(index)
-        if isinstance(content, ZeroTail):
-            return
-        if content.fresh:
-            self._fresh.update((number, block) for block in blocks)
-        self._data.setdefault(number, []).append(index)
+        if isinstance(content, WriteBlock):
+            if content.fresh:
+                self._fresh.update((number, block) for block in blocks)
+            self._data.setdefault(number, []).append(index)
 
-    def _remember(self, micro: _NotContent, index: int, is_directory: bool) -> None:
+    def _remember(self, micro: NotContent, index: int, is_directory: bool) -> None:
         number = micro.number
         closed = self.order[index] | 1 << index
         match micro:
@@ -340,7 +336,7 @@ class Ordering:
                 if is_directory and not isinstance(micro, UnlinkName):
                     self._places[number] = index
                     if isinstance(micro, MoveName):
-                        self._last_directory_rename = index
+                        self._directory_renames.append(index)
                     else:
                         self._new_directories.add(number)
 
@@ -390,6 +386,10 @@ class Ordering:
             return [(content.number, 0)]
         first, last = content.offset // unit_bytes, (_end(content) - 1) // unit_bytes
         return [(content.number, unit) for unit in range(first, last + 1)]
+
+
+def _changes_parent(move: MoveName) -> bool:
+    return move.directory != move.to_directory
 
 
 def _blocks_in(size_bytes: int) -> int:
