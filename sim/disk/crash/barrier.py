@@ -187,7 +187,7 @@ def pages_of(sync: Sync | FailedSync) -> tuple[int, int]:
 def is_in_pages_of(sync: Sync | FailedSync, micro: MicroOperation) -> bool:
     """Return whether a barrier on a file covers this piece of it.
 
-    A barrier on some of its pages does not cover all pieces.
+    One on some of its pages leaves data, zeros and sizes of writes in the others.
     """
     match micro:
         case WriteBlock():
@@ -201,7 +201,7 @@ def is_in_pages_of(sync: Sync | FailedSync, micro: MicroOperation) -> bool:
         case _:
             return True
     first, last = pages_of(sync)
-    return not sync.end or (start < last and first < end)
+    return start < last and first < end
 
 
 def _is_of(micro: LinkName | MoveName, directory: int, model: PersistenceModel) -> bool:
