@@ -168,6 +168,15 @@ NAME_CLASSES: Final = (
         "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "f=A1 g=A1 t=B1 | f=B1 g=A1 t=-",
         "btrfs posix": "f=- g=A1 t=B1 | f=A1 g=A1 t=B1 | f=B1 g=A1 t=-",
     }),
+    Litmus(
+        "commit, replace one of two names, fsync the other (B22)", classes.two_names_and_t,
+        classes.commit_then_replace_one_of_two_names, {
+        "scc": "f=B1,C1 g=A1 t=-",
+        "ext4-journal ext4 ext4-ordered ext4-writeback xfs": (
+            "f=A1 g=A1 t=B1,C1 | f=B1,C1 g=A1 t=-"
+        ),
+        "btrfs posix": "f=- g=A1 t=B1,C1 | f=A1 g=A1 t=B1,C1 | f=B1,C1 g=A1 t=-",
+    }),
     Litmus("replace by two blocks", bodies.f_a2, classes.replace_by_two_blocks, {
         "scc": "f=04095,B2 t=- | f=A2 t=- | f=A2 t=04095,B2 | f=A2 t=empty",
         "ext4-journal": (

@@ -336,6 +336,14 @@ def two_names_and_t(disk: Calls) -> None:
     disk.write("t", "B1")
 
 
+def commit_then_replace_one_of_two_names(disk: Calls) -> None:
+    disk.append("t", "C1")
+    disk.fsync("t")
+    disk.sync()
+    disk.rename("t", "f")
+    disk.fsync("g")
+
+
 def replace_one_of_two_names(disk: Calls) -> None:
     disk.rename("t", "f")
 

@@ -14,15 +14,17 @@ from itertools import product
 
 from sim.disk.cache.operation import FailedSync, Operation, Rename, Sync
 from sim.disk.crash.image import Image
-from sim.disk.crash.persistence import Coverage, PersistenceModel, StaleBytes
+from sim.disk.crash.persistence import Coverage, PersistenceModel, RenameParts, StaleBytes
 from tests.litmus.naive_barrier import Barrier
-from tests.litmus.naive_cut import pieces_of
+from tests.litmus.naive_cut import losses, pieces_of
 from tests.litmus.naive_order import needs, ordered, unit_of
 from tests.litmus.naive_piece import (
     SECTOR,
+    Change,
     Creation,
     Data,
     Entry,
+    Name,
     Node,
     OldTails,
     Piece,
@@ -55,6 +57,7 @@ class NaiveDisk:
         if isinstance(operation, Sync) and self._covers_nothing(operation):
             pass
         elif isinstance(operation, Sync):
+            self.unsynced = self._with_losses_of(operation.inode)
             barrier = Barrier(self.model, operation, self.platter, self.unsynced)
             self.unsettled = barrier.unsettled(self.unsettled)
             self.old_tails = barrier.old_tails(self.old_tails)
@@ -67,6 +70,24 @@ class NaiveDisk:
                 self.old_tails, self.calls,
             )  # fmt: skip
         self.calls.append(operation)
+
+    def _with_losses_of(self, inode: int) -> list[Piece]:
+        """Return the pieces, with the loss of a name by this inode cut off each rename."""
+        some = self.model.rename_parts is RenameParts.SOME
+        if not (inode and some and self.model.coverage is Coverage.NEEDS):
+            return self.unsynced
+        cut_off = {
+            piece.call
+            for piece in self.unsynced
+            if isinstance(piece, Name) and piece.change is Change.LOSS and piece.inode == inode
+        }
+        found: list[Piece] = []
+        for piece in self.unsynced:
+            if isinstance(piece, Name) and piece.replaced == inode and piece.call not in cut_off:
+                assert piece.gives is not None, piece
+                found += losses(piece.call, inode, piece.gives)
+            found.append(piece)
+        return found
 
     def _covers_nothing(self, sync: Sync) -> bool:
         """Return whether a rename has replaced the file of a barrier, which had no other name."""

@@ -258,6 +258,14 @@ EXAMPLES: Final[tuple[Program, ...]] = (
     [("link", "f", "g"), ("create", "h"), ("rename", "h", "f"), ("fsync", "f"),
      ("rename", "f", "h"), ("link", "g", "f"), ("unlink", "f"), ("create", "f"),
      ("unlink", "f"), ("fsync", "g")],
+    # A rename of a synced file over one of two names is in parts once the other name is synced.
+    [("link", "f", "g"), ("append", "d/f", "B1"), ("fsync", "d/f"), ("sync",),
+     ("rename", "d/f", "g"), ("fsync", "f")],
+    [("link", "f", "g"), ("sync",), ("append", "d/f", "B1"), ("fsync", "d/f"),
+     ("rename", "d/f", "g"), ("write_synced", "f", "A1", 0), ("link", "f", "h"), ("fsync", "f")],
+    # Renames of two directories are independent, unless both lead into another directory.
+    [("mkdir", "e"), ("fsync", "e"), ("rename", "d", "h"), ("rename", "e", "d"), ("fsync", "d")],
+    [("rename", "d", "h"), ("mkdir", "e"), ("fsync", "e"), ("rename", "h", "e/h")],
     # A file that moved away does not return.
     [("rename", "f", "g"), ("link", "d/f", "f"), ("rename", "g", "f")],
     [("rename", "f", "d/f"), ("rename", "d/f", "f"), ("rename", "f", "g"),

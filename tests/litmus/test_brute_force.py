@@ -235,6 +235,13 @@ _RECOVERIES = st.lists(_WHOLE, min_size=1, max_size=2)
 @example(program=[("unlink", "f"), ("write", "g", "A1", 0), ("fsync", "g")])
 # On btrfs, names are out of order from the first barrier on, also those that were changed before.
 @example(program=[("link", "f", "g"), ("unlink", "f"), ("fsync", "d/f")])
+# On btrfs, the last fsync makes a disk possible that was not: g is gone, and d/f is still there.
+@example(
+    program=[
+        ("link", "f", "g"), ("sync",), ("append", "d/f", "B1"), ("fsync", "d/f"),
+        ("rename", "d/f", "g"), ("fsync", "f"),
+    ]
+)  # fmt: skip
 # On btrfs, fsync of e makes a disk possible that was not: e beside x, through which e has passed.
 @example(program=[("mkdir", "x"), ("rename", "d", "x"), ("rename", "x", "e"), ("fsync", "e")])
 def test_explore_checks_every_crash_at_every_moment(

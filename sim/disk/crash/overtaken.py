@@ -29,7 +29,27 @@ from sim.disk.crash.micro_operation import (
 )
 from sim.disk.crash.notes import FormerName, LoggedName, Note
 from sim.disk.crash.ordering import Ordering
-from sim.disk.crash.persistence import Coverage
+from sim.disk.crash.persistence import Coverage, RenameParts
+
+
+def with_losses_of(ordering: Ordering, number: int) -> list[MicroOperation]:
+    """Return the pieces before a barrier on a file, with each loss of a name to a rename cut off.
+
+    A commit in the background may have emptied the log of btrfs since the file that moved was
+    synced. Then a barrier on the replaced file logs the loss, and not the rename (docs/disk.md,
+    class B22).
+    """
+    micros, model = ordering.micros, ordering.model
+    if model.coverage is not Coverage.NEEDS or model.rename_parts is not RenameParts.SOME:
+        return micros
+    found: list[MicroOperation] = []
+    for micro in micros:
+        if isinstance(micro, Arrival) and number and micro.replaced == number:
+            (loss,) = _loss(micro)
+            if not found or found[-1][:4] != loss[:4]:
+                found.append(loss)
+        found.append(micro)
+    return found
 
 
 class Sides(NamedTuple):

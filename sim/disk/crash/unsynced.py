@@ -27,7 +27,7 @@ from sim.disk.crash.micro_operation import (
 )
 from sim.disk.crash.notes import Carried, LoggedName, LogTree, Note, Notes, OldTail, Surplus
 from sim.disk.crash.ordering import Ordering
-from sim.disk.crash.overtaken import sides
+from sim.disk.crash.overtaken import sides, with_losses_of
 from sim.disk.crash.persistence import Coverage, PersistenceModel
 from sim.disk.crash.pieces import is_content, pieces, uncut
 from sim.disk.crash.survivor_set import SurvivorSet, check_legal
@@ -217,6 +217,10 @@ class Unsynced:
                 self._apply(content, [], sync)
                 return
         self._cut(sync)
+        with_losses = with_losses_of(self._ordering, sync.inode)
+        if len(with_losses) > len(self._ordering.micros):
+            self._keep(with_losses)
+            self.allows_more = True
         durable = covered(self._ordering, sync, self.is_directory)
         if not durable:
             self._apply([], [], sync, self._ordering.micros)
