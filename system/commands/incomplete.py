@@ -10,7 +10,7 @@ from system.commands.offline import (
     FOUND,
     echo_json,
     echo_table,
-    host_of,
+    host_of_recording,
     json_option,
     leave,
     records_of,
@@ -48,7 +48,7 @@ def incomplete(root: str, with_retried: bool, as_json: bool) -> None:
     with reporting(root, as_json=as_json):
         store = records_of(root)
         report = detect_incomplete(store)
-        executions = _with_committed(store, host_of(root).files, report.executions)
+        executions = _with_committed(store, host_of_recording(root).files, report.executions)
         shown = [each for each in executions if with_retried or each.retried_by is None]
         rows: list[dict[str, str | None]] = [
             dict(zip(_HEADER, _cells(each), strict=True)) for each in shown

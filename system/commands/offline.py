@@ -25,6 +25,7 @@ from system.recording.records.errors import (
     RecordNotFoundError,
     ReplayHashMismatchError,
 )
+from system.recording.wal.format import DIRECTORY
 from system.recording.wal.log import RECORDS
 from system.root import MARKER, root_id_of
 
@@ -115,20 +116,37 @@ def host_of(root: str) -> Host:
 
     Raises ``NotARoot``, ``NewerFormat`` or ``OSError``.
     """
+    host = _host_of(root)
+    if MARKER not in host.files.listdir(""):
+        raise NotARoot("the directory", f"it holds no {MARKER}", may_be_empty=False)
+    return host
+
+
+def host_of_recording(root: str) -> Host:
+    """Return a host on a root, or on a directory that was recorded without a runtime.
+
+    Raises as ``host_of``.
+    """
+    host = _host_of(root)
+    if {MARKER, DIRECTORY, RECORDS}.isdisjoint(host.files.listdir("")):
+        reason = f"it holds neither {MARKER} nor {DIRECTORY}"
+        raise NotARoot("the directory", reason, may_be_empty=False)
+    return host
+
+
+def _host_of(root: str) -> Host:
     if not root:
         raise NotARoot("the name", "it is empty", may_be_empty=False)
     host = reading_host(root)
-    if MARKER not in host.files.listdir(""):
-        raise NotARoot("the directory", f"it holds no {MARKER}", may_be_empty=False)
     # The records of a root with a damaged marker can be read.
-    with suppress(NotARoot):
+    with suppress(NotARoot, FileNotFoundError):
         root_id_of(host.files)
     return host
 
 
 def records_of(root: str) -> OfflineRecords:
-    """Return the records of a root; raises as ``host_of`` and ``OfflineRecords``."""
-    host = host_of(root)
+    """Return the records of a root; raises as ``host_of_recording`` and ``OfflineRecords``."""
+    host = host_of_recording(root)
     store = OfflineRecords(host)
     if not store.missing_paths and (path := log_of_lost_recording(host.files)) is not None:
         store.add_missing(RECORDS, f"the directory is missing, and {path} has recorded turns")
