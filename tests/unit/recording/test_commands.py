@@ -24,7 +24,6 @@ from tests.unit.recording.command_root import invoke, team
 from tests.unit.recording.executions import (
     ENVELOPE,
     EVENTS,
-    RESPONSE,
     finished,
     record_events,
     run,
@@ -386,27 +385,3 @@ def test_records_that_a_damaged_pack_hides_are_reported(
     assert result.exit_code == 1
     assert "00000001.pack: it does not end with the trailer of a pack" in result.output
     assert "the sessions' logs have the other responses" in result.output
-
-
-def test_a_directory_that_was_recorded_without_a_runtime_is_read(tmp_path: Path) -> None:
-    async def recorded() -> tuple[str, str]:
-        host = real_host(str(tmp_path))
-        recording, _ = await open_recording(host)
-        ended, begun = (WalExecutionRecorder(host, recording) for _ in range(2))
-        ids = ended.start(ENVELOPE), begun.start(ENVELOPE)
-        record_events(ended, EVENTS)
-        await ended.finalize(RESPONSE)
-        recording.log.close()
-        return ids
-
-    ended, begun = run(recorded())
-    listed = json.loads(invoke(tmp_path, "records", "list", "--json").stdout)
-    assert {row["executionId"]: row["status"] for row in listed} == {
-        ended: "completed", begun: "incomplete",
-    }  # fmt: skip
-    assert f"{ended}  sound" in invoke(tmp_path, "records", "verify").stdout
-    assert json.loads(invoke(tmp_path, "records", "show", ended).stdout)["finalResponse"]
-    assert begun in invoke(tmp_path, "incomplete").stdout
-    refused = invoke(tmp_path, "records", "invalidate", ended, "--reason", "wrong", "--by", "Ada")
-    assert refused.exit_code == 2
-    assert "it holds no root.json; name a root of this runtime" in refused.stderr
