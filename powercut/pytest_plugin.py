@@ -171,11 +171,15 @@ def _unsafe(failed: pytest.ExceptionInfo[BaseException]) -> Iterator[Mapping[str
 
 
 def _story(explorations: Mapping[str, Exploration]) -> str:
-    from powercut.explorer.diagnosis import diagnose
+    from powercut.explorer.diagnosis import diagnosed
     from powercut.report.findings import report_lines
 
     verdicts = [str(each) for each in explorations.values()]
-    return "\n".join([*verdicts, "", *report_lines(diagnose(explorations))])
+    diagnosis, error = diagnosed(explorations)
+    lines = [*verdicts, "", *report_lines(diagnosis)]
+    if error is not None:
+        lines.append(f"the search for missing fsyncs ended with {error!r}")
+    return "\n".join(lines)
 
 
 def _model(config: pytest.Config) -> PersistenceModel:

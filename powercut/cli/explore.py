@@ -17,9 +17,10 @@ from powercut.cli.exit_code import ExitCode
 from powercut.cli.finding_keeper import FindingKeeper
 from powercut.cli.output import console_beside, json_option, print_lines, write_json
 from powercut.cli.pace import Pace
+from powercut.cli.search_failed import SearchFailed
 from powercut.cli.usage import TimeRange, UsageMistake, asked_by_user, mistake_of, must_take_json
-from powercut.explorer.cause import Diagnosis
-from powercut.explorer.diagnosis import diagnose
+from powercut.explorer.cause import Cause, Diagnosis
+from powercut.explorer.diagnosis import diagnosed
 from powercut.explorer.explore import judged, must_pass_undamaged
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import record
@@ -250,7 +251,7 @@ def _explore(
     limits = replace(workload.limits, states_per_point=most, timeout=timeout, engine=engine)
     limits = replace(limits, strict=given["strict"] or limits.strict)
     verdicts: dict[str, Exploration] = {}
-    mistake: HarnessError | None = None
+    mistake: Exception | None = None
     pace = Pace(console, workload.tag, given["seconds"], [model.name for model in models])
     try:
         # The interposer changes objects that ``settled`` would hide from it.
@@ -271,18 +272,14 @@ def _explore(
                 pace.stop()
             must_pass_undamaged(verdicts)
             pace.diagnose()
-            diagnosis = diagnose(verdicts)
+            diagnosis, failed = diagnosed(verdicts)
+            mistake = mistake or failed
     except HarnessError as error:
         raise _mistake(workload, error) from None
     console.print(exploration_table(diagnosis))
     keeper = FindingKeeper(workload.tag, given["check"], limits, given["dump"])
     for number, cause in enumerate(diagnosis.causes, 1):
-        lines = [*finding_lines(diagnosis, cause), *keeper.keep(diagnosis, cause)]
-        if given["show_all"]:
-            lines += failure_lines(cause)
-        elif number > MOST_FINDINGS:
-            lines = [short_line(cause)]
-        print_lines(console, lines)
+        print_lines(console, _finding(keeper, diagnosis, cause, number, given))
     print_lines(
         console, [*check_lines(diagnosis), *repair_lines(diagnosis), *interrupted_lines(diagnosis)]
     )
@@ -293,5 +290,18 @@ def _explore(
     return _Explored(diagnosis, keeper.paths, pace.interruption.happened)
 
 
-def _mistake(workload: WorkloadEntry, error: HarnessError) -> UsageMistake:
-    return UsageMistake(f"{workload.tag}: {mistake_of(error) or error}")
+def _finding(
+    keeper: FindingKeeper, diagnosis: Diagnosis, cause: Cause, number: int, given: Given
+) -> Sequence[str]:
+    """Keep a finding, and return its lines."""
+    lines = [*finding_lines(diagnosis, cause), *keeper.keep(diagnosis, cause)]
+    if given["show_all"]:
+        return [*lines, *failure_lines(cause)]
+    return lines if number <= MOST_FINDINGS else [short_line(cause)]
+
+
+def _mistake(workload: WorkloadEntry, error: Exception) -> click.ClickException:
+    mistake = mistake_of(error)
+    if mistake or isinstance(error, HarnessError):
+        return UsageMistake(f"{workload.tag}: {mistake or error}")
+    return SearchFailed(error)

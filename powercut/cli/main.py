@@ -80,7 +80,7 @@ class Commands(click.Group):
         except SystemExit as left:
             click.echo(f"Error: the program under test called sys.exit({left.code!r})", err=True)
             ctx.exit(ExitCode.USAGE)
-        except Exception as failure:  # noqa: BLE001 - every other exception is a bug of powercut
+        except Exception as failure:
             mistake = import_module("powercut.cli.usage").mistake_of(failure)
             if mistake:
                 click.echo(f"Error: {mistake}", err=True)
@@ -91,7 +91,7 @@ class Commands(click.Group):
                 "and the output of `powercut doctor`",
                 err=True,
             )
-            ctx.exit(ExitCode.INTERNAL_ERROR)
+            raise click.exceptions.Exit(ExitCode.INTERNAL_ERROR) from failure
 
 
 def _check_current_directory() -> None:

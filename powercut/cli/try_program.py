@@ -19,10 +19,11 @@ from powercut.cli.interruption import Interruption
 from powercut.cli.output import console_beside, json_option, print_lines, write_json
 from powercut.cli.pace import Progress
 from powercut.cli.record import OPTIONS_FIRST, print_recording, setup_option, timeout_option
-from powercut.cli.usage import asked_by_user, must_take_json
+from powercut.cli.search_failed import SearchFailed
+from powercut.cli.usage import UsageMistake, asked_by_user, must_take_json
 from powercut.counted import counted
 from powercut.explorer.cause import Diagnosis
-from powercut.explorer.diagnosis import diagnose
+from powercut.explorer.diagnosis import Diagnosed, diagnosed
 from powercut.fuse.disk_mount import MountWay, prepare_mounts
 from powercut.fuse.image_check import CommandCheck, FilesCheck, ImageCheck
 from powercut.fuse.program_judge import ProgramJudge
@@ -143,25 +144,19 @@ def command(
             recording, image_check, checks, cores(), crashed, progress.show,
             is_over=lambda: interruption.happened,
         )  # fmt: skip
-        keep = partial(_keep_for_report, console, recording, recorded)
         with _mount_point(recording.mount_point), progress.shown("checking images"):
-            diagnosis = _judged(judge, models, interruption, keep)
+            keep = partial(_keep_for_report, console, recording, recorded)
+            diagnosis, error = _judged(judge, models, interruption, keep)
     _report(console, judge, diagnosis, recording)
     if nested and not judge.counts.recoveries and not interruption.happened:
         console.print(f"note: {_NO_RECOVERY if judge.counts.unrecorded else _NOTHING_WRITTEN}")
-    file = _kept(console, recording, recorded) if diagnosis.unsafe_models else None
     if not way.is_private:
         console.print(f"note: checks did not run in {recording.mount_point}, but beside it")
+    file = _kept(console, recording, recorded) if diagnosis.unsafe_models else None
     if json_out is not None:
         _write(json_out, judge, diagnosis, recording, file)
-    if file is not None:
-        _print_uses(console, file)
+    _print_next_step(console, file, error)
     click.get_current_context().exit(_exit_code(diagnosis, interruption))
-
-
-def _print_uses(console: Console, file: Path) -> None:
-    console.print(f"all operations: powercut show {file}", soft_wrap=True)
-    console.print(f"on real file systems: powercut confirm {file}", soft_wrap=True)
 
 
 def _loaded(recorded: Path, check: str | None) -> Recording:
@@ -194,17 +189,36 @@ def _judged(
     models: Sequence[PersistenceModel],
     interruption: Interruption,
     keep: Callable[[], None],
-) -> Diagnosis:
+) -> Diagnosed:
     """Judge the recording; ``keep`` is called if that ends with an error of powercut."""
     judge.must_pass_undamaged()
     try:
         with interruption.awaited():
-            return diagnose(judge.judge(models))
+            return diagnosed(judge.judge(models))
     except HarnessError:
         raise
     except Exception:
         keep()
         raise
+
+
+def _print_next_step(console: Console, file: Path | None, error: Exception | None) -> None:
+    """Print what the file of a failure is for; raise an error of the search for its barriers."""
+    if file is not None:
+        console.print(f"all operations: powercut show {file}", soft_wrap=True)
+        console.print(f"on real file systems: powercut confirm {file}", soft_wrap=True)
+    if error is None:
+        return
+    if isinstance(error, HarnessError):
+        raise UsageMistake(str(error))
+    if file is not None:
+        _print_repetition(console, file)
+    raise SearchFailed(error)
+
+
+def _print_repetition(console: Console, file: Path) -> None:
+    command = f"powercut try --recording {file}"
+    console.print(f"the recording is kept: {command} repeats the error", soft_wrap=True)
 
 
 def _exit_code(diagnosis: Diagnosis, interruption: Interruption) -> ExitCode:
@@ -259,8 +273,7 @@ def _write(
 
 def _keep_for_report(console: Console, recording: Recording, recorded: Path | None) -> None:
     if (file := _kept(console, recording, recorded)) is not None:
-        command = f"powercut try --recording {file}"
-        console.print(f"the recording is kept: {command} repeats the error", soft_wrap=True)
+        _print_repetition(console, file)
 
 
 def _kept(console: Console, recording: Recording, recorded: Path | None) -> Path | None:

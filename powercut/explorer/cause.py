@@ -27,6 +27,8 @@ class NoGap(Enum):
     """So many barriers are missing that further ones were not searched for."""
     NOT_SEARCHED = auto()
     """The time was over."""
+    SEARCH_FAILED = auto()
+    """The search ended with an error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ those that are left when every other missing barrier is inserted.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from powercut.explorer.cause import Cause, Diagnosis, NoGap, concerns, is_cause_of
 from powercut.explorer.crash_state import done_at, lost_pieces, unsynced_along
@@ -27,6 +28,26 @@ from powercut.explorer.verdicts import Exploration, Failure
 from sim.disk.crash.persistence import is_stronger
 
 
+class Diagnosed(NamedTuple):
+    """A diagnosis, and the exception that has ended its search for barriers, if one has."""
+
+    diagnosis: Diagnosis
+    error: Exception | None
+
+
+def diagnosed(explorations: Mapping[str, Exploration]) -> Diagnosed:
+    """Return the diagnosis of failures; if it raises an exception, one without barriers.
+
+    The failures are known before the search for their causes, which may not hide them.
+    """
+    try:
+        return Diagnosed(diagnose(explorations), None)
+    except Exception as error:  # noqa: BLE001 - the caller reports it behind the failures
+        unsafe = {name: found for name, found in explorations.items() if not found.safe}
+        causes = _by_property(unsafe, _unexplained)
+        return Diagnosed(_ranked(explorations, causes, {}), error)
+
+
 def diagnose(explorations: Mapping[str, Exploration]) -> Diagnosis:
     """Group the failures of one workload under several models by their causes.
 
@@ -35,28 +56,47 @@ def diagnose(explorations: Mapping[str, Exploration]) -> Diagnosis:
     unsafe = {name: found for name, found in explorations.items() if not found.safe}
     if not unsafe:
         return Diagnosis(explorations, (), {})
-    order = list(explorations)
     try:
         search = _Search(unsafe)
         causes, repaired = list(search.causes()), search.repaired
     except OutOfTime:
-        causes, repaired = list(_unsearched(unsafe)), {}
-    causes.sort(key=lambda cause: _rank(cause, order))
-    return Diagnosis(explorations, tuple(causes), repaired)
+        harms = Harms(next(iter(unsafe.values())))
+        causes = _by_property(unsafe, lambda each: _cause(harms, NoGap.NOT_SEARCHED, each))
+        repaired = {}
+    return _ranked(explorations, causes, repaired)
 
 
-def _unsearched(unsafe: Mapping[str, Exploration]) -> Iterator[Cause]:
-    """Yield the failures grouped by the violated property, without a search for barriers."""
-    harms = Harms(next(iter(unsafe.values())))
+def _by_property(
+    unsafe: Mapping[str, Exploration], cause_of: Callable[[ByModel], Cause]
+) -> list[Cause]:
+    """Return the failures grouped by the violated property, without a search for barriers."""
     names = dict.fromkeys(
         each.violation.property_name for found in unsafe.values() for each in found.failures
     )
-    for property_name in names:
-        failures = {
-            name: [each for each in found.failures if each.violation.property_name == property_name]
-            for name, found in unsafe.items()
-        }
-        yield _cause(harms, NoGap.NOT_SEARCHED, failures)
+    return [
+        cause_of(
+            {
+                model: [each for each in found.failures if each.violation.property_name == name]
+                for model, found in unsafe.items()
+            }
+        )
+        for name in names
+    ]
+
+
+def _unexplained(failures: ByModel) -> Cause:
+    """Return a cause of which nothing is known but its failures."""
+    return Cause(NoGap.SEARCH_FAILED, {name: each for name, each in failures.items() if each}, {})
+
+
+def _ranked(
+    explorations: Mapping[str, Exploration],
+    causes: Sequence[Cause],
+    repaired: Mapping[str, Exploration],
+) -> Diagnosis:
+    order = list(explorations)
+    ranked = sorted(causes, key=lambda cause: _rank(cause, order))
+    return Diagnosis(explorations, tuple(ranked), repaired)
 
 
 def _rank(cause: Cause, models: Sequence[str]) -> tuple[int, int, int, int]:

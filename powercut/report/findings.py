@@ -42,6 +42,7 @@ _REASONS: Final = {
     NoGap.CUT_OFF: "not searched for, because too many fsyncs are missing: add those that are "
     "named, and explore again",
     NoGap.NOT_SEARCHED: NOT_SEARCHED,
+    NoGap.SEARCH_FAILED: "not known, because the search for a missing fsync failed",
 }
 
 _UNCHECKED: Final = (

@@ -190,6 +190,16 @@ def test_a_failed_test_has_the_findings_as_a_section_of_its_report(
     assert "repair    with these 2 fsyncs, none of " in section
 
 
+def test_a_failed_test_has_the_verdicts_if_the_search_for_barriers_fails(tmp_path: Path) -> None:
+    broken = "import powercut.explorer.diagnosis\npowercut.explorer.diagnosis._Search = None\n"
+    finished = run_plugin(tmp_path, broken + CARELESS + ASSERTED["function"])
+    assert finished.returncode == 1, finished.stdout + finished.stderr
+    section = finished.stdout.partition(" powercut ---")[2]
+    assert "posix: unsafe in 1" in section
+    assert "FAILED  LostAck  on posix" in section
+    assert "the search for missing fsyncs ended with TypeError(" in section
+
+
 def test_an_exploration_is_short_in_a_failed_assertion(tmp_path: Path) -> None:
     finished = run_plugin(tmp_path, CARELESS + ASSERTED["function"])
     (line,) = (line for line in finished.stdout.splitlines() if " where False = " in line)

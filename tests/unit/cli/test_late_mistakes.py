@@ -57,6 +57,43 @@ def test_the_findings_of_the_models_before_it_are_reported(
     assert len(list(failures.iterdir()) if failures.exists() else ()) == has_found
 
 
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (
+            ZeroDivisionError("a bug"),
+            ExitCode.INTERNAL_ERROR,
+            "ZeroDivisionError: a bug\n\npowercut itself failed in the search for missing fsyncs;",
+        ),
+        (
+            HarnessError("the check has ended"),
+            ExitCode.USAGE,
+            "Error: late_mistake:save: the check has ended",
+        ),
+    ],
+)
+def test_findings_are_reported_if_the_search_for_barriers_fails(
+    tmp_path: Path,
+    failures: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    code: ExitCode,
+    sentence: str,
+) -> None:
+    (tmp_path / "late_mistake.py").write_text(WORKLOAD, "utf-8")
+
+    def fail(_unsafe: object) -> object:
+        raise error
+
+    monkeypatch.setattr("powercut.explorer.diagnosis._Search", fail)
+    result = powercut("explore", "late_mistake:save", "--check", "late_mistake:check")
+    assert result.exit_code == code, result.output
+    assert sentence in result.stderr
+    assert "FAILED  CheckFailed" in result.stdout
+    assert "powercut replay" in result.stdout
+    assert len(list(failures.iterdir())) == 1
+
+
 TWO_FILES = """
 import os
 

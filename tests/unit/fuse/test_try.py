@@ -61,22 +61,33 @@ def test_options_behind_the_program_belong_to_it(tmp_path: Path, command: str) -
     assert "5 operations" in result.stdout
 
 
-def test_a_recording_whose_judgement_fails_is_kept(tmp_path: Path) -> None:
-    program = """
-import powercut.cli.try_program as command
+FAILING = """
+import powercut.explorer.diagnosis as diagnosis
 from powercut.cli.main import main
+from powercut.fuse.program_judge import ProgramJudge
+from sim.errors import HarnessError
 
-def fail(explorations):
-    raise ZeroDivisionError("a bug")
+def fail(*_):
+    raise {error}
 
-command.diagnose = fail
+{function} = fail
 main()
 """
-    result = subprocess.run(
-        [sys.executable, "-c", program, "try", "--", "sh", "-c", CARELESS],
-        cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+"""A command whose function ``function`` raises ``error``."""
+
+
+def tried_failing(folder: Path, function: str, error: str) -> subprocess.CompletedProcess[str]:
+    program = FAILING.format(function=function, error=error)
+    return subprocess.run(
+        [sys.executable, "-c", program, "try", *OLD, "--", "sh", "-c", CARELESS],
+        cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("function", ["ProgramJudge.judge", "diagnosis._Search"])
+def test_a_recording_whose_judgement_fails_is_kept(tmp_path: Path, function: str) -> None:
+    result = tried_failing(tmp_path, function, "ZeroDivisionError('a bug')")
     assert result.returncode == 70, result.stderr
     assert "ZeroDivisionError: a bug" in result.stderr
     (file,) = (tmp_path / ".powercut/failures").glob("sh-*.recording")
@@ -84,6 +95,39 @@ main()
     assert kept in result.stdout
     again = powercut_in(tmp_path, "try", "--recording", str(file))
     assert again.returncode == 1, again.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "end"),
+    [
+        (
+            "ZeroDivisionError('a bug')",
+            70,
+            (
+                "ZeroDivisionError: a bug\n\n"
+                "powercut itself failed in the search for missing fsyncs; the verdicts stand. "
+                "Please report the lines above and the output of `powercut doctor`\n"
+            ),
+        ),
+        ("HarnessError('the check has ended')", 2, "Error: the check has ended\n"),
+    ],
+)
+def test_the_verdicts_stand_if_the_search_for_barriers_fails(
+    tmp_path: Path, error: str, code: int, end: str
+) -> None:
+    result = tried_failing(tmp_path, "diagnosis._Search", error)
+    assert result.returncode == code
+    assert result.stderr.endswith(end)
+    lines = [line.strip() for line in result.stdout.splitlines()]
+    assert "checked 30 of 30 images" in lines
+    assert [line for line in lines if line.startswith("FAILED")] == [
+        "FAILED  LostAck  on every file system",
+        "FAILED  TornRecord  on a real file system (ext4)",
+        "FAILED  SilentEmpty  on a real file system (ext4-ordered)",
+    ]
+    cause = "cause     not known, because the search for a missing fsync failed"
+    assert lines.count(cause) == 3
+    assert any(line.startswith("unsafe on scc, ext4-journal, ext4,") for line in lines)
 
 
 def test_a_verdict_stands_where_its_recording_cannot_be_kept(tmp_path: Path) -> None:
