@@ -70,9 +70,10 @@ def explore(
     ``check(known)`` is called on the disk that the next boot finds, with the values that were
     acknowledged and in flight at the crash; ``check(process, known)`` gets a process as well.
     It raises a ``Violation``; any other exception counts as a recovery that fails. A ``check`` or
-    ``limits`` that is left out is the attribute of the workload with this name, if there is one.
-    Without a check, the values are mappings from path to content (None for no file), and after a
-    crash the files must show the last acknowledged value or one in flight.
+    ``limits`` that is left out, or None, is the attribute of the workload with this name, if there
+    is one. Without a check, the values are mappings from path to content (None for no file), and
+    after a crash the files must show the last acknowledged value or one in flight. To judge a
+    workload with the attribute ``check`` so, pass another function that calls it.
 
     A workload that takes ``ack`` alone runs in a forked process, and so does each call of its
     check: memory of one cannot answer for the disk in another.

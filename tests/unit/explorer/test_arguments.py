@@ -123,6 +123,19 @@ def test_a_check_and_limits_that_are_left_out_are_those_of_the_workload(
     assert is_safe(limits=Limits())
 
 
+def test_none_is_the_check_of_the_workload_and_a_wrapped_workload_has_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def wrapped(ack: History) -> None:
+        save(ack)
+
+    monkeypatch.setattr(save, "check", check, raising=False)
+    assert explore(save, None).safe
+    assert not explore(wrapped).safe
+    (model, *_) = explore_models(save, check=None).values()
+    assert model.safe
+
+
 @pytest.mark.parametrize(
     ("attribute", "sentence"),
     [
