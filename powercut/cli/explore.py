@@ -34,6 +34,7 @@ from powercut.report.exploration import exploration_table, plain_models, verdict
 from powercut.report.findings import (
     MOST_FINDINGS,
     check_lines,
+    endless_lines,
     failure_lines,
     finding_lines,
     interrupted_lines,
@@ -280,9 +281,8 @@ def _explore(
     keeper = FindingKeeper(workload.tag, given["check"], limits, given["dump"])
     for number, cause in enumerate(diagnosis.causes, 1):
         print_lines(console, _finding(keeper, diagnosis, cause, number, given))
-    print_lines(
-        console, [*check_lines(diagnosis), *repair_lines(diagnosis), *interrupted_lines(diagnosis)]
-    )
+    print_lines(console, [*check_lines(diagnosis), *repair_lines(diagnosis)])
+    print_lines(console, [*endless_lines(diagnosis), *interrupted_lines(diagnosis)])
     console.print(verdict_line(diagnosis))
     console.print()
     if mistake is not None:

@@ -113,6 +113,9 @@ class BuiltExplorer:
         except _Enough:
             self._journals.exhaustive = False
             self._settle_checked()
+            result.endless = self._judge.endless - self._endless
+            # A fork that has counted its check may not have sent the violation yet.
+            result.stopped = result.safe
         except HarnessError:
             result.stopped = True
             self._settle_checked()

@@ -175,7 +175,8 @@ class Judge:
 
     def tick(self, found: Exploration, operation: int) -> bool:
         """Return whether there is time for another check; called several times a second."""
-        return self.endless < MOST_ENDLESS_IN_ALL and self._tick(found, operation)
+        found.gave_up = found.gave_up or self.endless >= MOST_ENDLESS_IN_ALL
+        return not found.gave_up and self._tick(found, operation)
 
     def is_over(self, found: Exploration) -> bool:
         """Return whether there is no time for another check."""

@@ -127,6 +127,10 @@ class Exploration:
     If the time was over while a check ran in this process, it was interrupted at the line
     ``interrupted_at``. ``interrupted`` is the crash whose state it checked, None if that was not
     built.
+
+    ``endless`` is the number of checks that did not end in their time, if the other states were
+    left out because of them, else 0. ``gave_up`` is true if nothing more of the workload was
+    checked because of such checks.
     """
 
     model: PersistenceModel
@@ -143,6 +147,8 @@ class Exploration:
     within: tuple[str, ...] = ()
     interrupted_at: Place | None = None
     interrupted: Failure | None = None
+    endless: int = 0
+    gave_up: bool = False
 
     def empty(self) -> Exploration:
         """Return a verdict on the same workload and model, of which nothing is explored."""

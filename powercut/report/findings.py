@@ -12,10 +12,12 @@ from oracles.history import History, Known
 from oracles.violation import Violation, shown
 from powercut.counted import counted
 from powercut.crash_text import lost_lines, names_at
+from powercut.explorer.built_explorer import MOST_ENDLESS
 from powercut.explorer.cause import Cause, Diagnosis, NoGap
 from powercut.explorer.crash_state import done_at, unsynced_along
 from powercut.explorer.event import Event, between, events_of
 from powercut.explorer.harm import Harm
+from powercut.explorer.judge import MOST_ENDLESS_IN_ALL
 from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.repair import preventable
@@ -66,6 +68,7 @@ def report_lines(diagnosis: Diagnosis) -> Iterator[str]:
         yield from finding_lines(diagnosis, cause)
         yield ""
     yield from repair_lines(diagnosis)
+    yield from endless_lines(diagnosis)
 
 
 def check_lines(diagnosis: Diagnosis) -> Iterator[str]:
@@ -279,6 +282,22 @@ def interrupted_lines(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"note      the check still ran when the time was over, at {where}"
         if found.interrupted is not None:
             yield from crash_lines(found, found.interrupted)
+
+
+def endless_lines(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield the reasons for which states were left out after checks that did not end."""
+    explorations = diagnosis.explorations.items()
+    cut = [name for name, found in explorations if found.endless]
+    if cut:
+        yield (
+            f"note      the check did not end on {MOST_ENDLESS} states, and was ended; the other "
+            f"states were left out on {listed(cut)}"
+        )
+    if any(found.gave_up for _, found in explorations):
+        yield (
+            f"note      the check did not end on {MOST_ENDLESS_IN_ALL} states in all, and was "
+            "ended; then nothing more was checked, also in the search for missing fsyncs"
+        )
 
 
 def _lost(workload: RecordedWorkload, model: PersistenceModel, point: CrashPoint) -> Iterator[str]:

@@ -12,6 +12,7 @@ import pytest
 
 from powercut.cli.exit_code import ExitCode
 from tests.meta.source_tree import run_python
+from tests.unit.cli.command_line import powercut
 
 WORKLOAD = """
 import os
@@ -141,6 +142,22 @@ def test_a_recovery_that_does_not_end_is_a_finding_and_is_replayed(tmp_path: Pat
     again = recovered(tmp_path, "replay", str(file))
     assert again.returncode == ExitCode.VIOLATION, again.stderr
     assert "the recorded crash fails in the same way" in again.stdout
+
+
+def test_a_report_says_that_states_were_left_out_because_checks_were_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "looping_once.py").write_text(RECOVERY, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("powercut.explorer.built_explorer.MOST_ENDLESS", 1)
+    arguments = ("--model", "ext4", "--timeout", "0.9", "-n", "1")
+    ran = powercut("explore", "looping_once:save", *arguments)
+    assert ran.exit_code == ExitCode.VIOLATION, ran.output
+    lines = ran.stdout.splitlines()
+    assert re.match(r" *ext4 +unsafe +\d+ +1 +sampled", lines[4])
+    (note,) = (line for line in lines if line.startswith("note "))
+    assert note.endswith("and was ended; the other states were left out on ext4")
 
 
 def test_a_recovery_that_ends_its_process_is_a_finding(tmp_path: Path) -> None:

@@ -12,12 +12,16 @@ import pytest
 from oracles.history import History, Known
 from oracles.violation import UnreadableAfterCrash
 from powercut.explorer.built_explorer import MOST_ENDLESS
+from powercut.explorer.cause import Diagnosis
 from powercut.explorer.check_time import CheckTime
 from powercut.explorer.check_violation import NOT_ENDED
 from powercut.explorer.explore import explore, explore_models, judged
 from powercut.explorer.forks import in_forks
+from powercut.explorer.judge import Judge
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import record
+from powercut.explorer.verdicts import Exploration
+from powercut.report.findings import endless_lines
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import EXT4, POSIX
 from sim.errors import HarnessError
@@ -43,6 +47,12 @@ def write_many(ack: History) -> None:
         with open(name, "wb") as file:
             file.write(b"1")
     ack("many")
+
+
+def notes(*explorations: Exploration) -> str:
+    """Return the lines of a report on checks that were ended."""
+    verdicts = {found.model.name: found for found in explorations}
+    return "\n".join(endless_lines(Diagnosis(verdicts, (), {})))
 
 
 def is_empty(name: str) -> bool:
@@ -154,6 +164,21 @@ def test_after_a_few_checks_that_do_not_end_the_other_states_are_left_out(proces
     assert 0 < found.failed <= MOST_ENDLESS + processes
     assert found.states < MOST_ENDLESS * 4
     assert found.how == "sampled"
+    assert notes(found) == (
+        "note      the check did not end on 8 states, and was ended; the other states were left "
+        "out on posix"
+    )
+
+
+def test_an_exploration_whose_ended_checks_have_no_result_yet_is_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Judge, "endless", property(lambda _: next(counts, MOST_ENDLESS)))
+    counts = iter([0])
+    recorded = record(write_one, POSIX, Image.empty(), "/disk", SOON)
+    found = Judge(lambda _process, _known: None, SOON).explore(recorded, POSIX)
+    assert found.safe
+    assert found.how == "stopped"
 
 
 def test_after_many_checks_that_do_not_end_the_time_is_over(
@@ -164,6 +189,10 @@ def test_after_many_checks_that_do_not_end_the_time_is_over(
     verdicts = judged(recorded, wait_until_all_are_there, [EXT4, POSIX], SOON)
     assert verdicts["ext4"].failed == 3
     assert [found.how for found in verdicts.values()] == ["stopped", "stopped"]
+    assert notes(*verdicts.values()) == (
+        "note      the check did not end on 64 states in all, and was ended; then nothing more was "
+        "checked, also in the search for missing fsyncs"
+    )
     assert verdicts["posix"].checker.is_over(verdicts["posix"])
 
 
