@@ -39,9 +39,9 @@ from powercut.report.findings import (
     finding_lines,
     interrupted_lines,
     plain_causes,
-    repair_lines,
     short_line,
 )
+from powercut.report.repair import repair_lines
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS, PersistenceModel, model_named
 from sim.errors import HarnessError

@@ -36,9 +36,9 @@ from powercut.report.findings import (
     MOST_FINDINGS,
     finding_lines,
     plain_causes,
-    repair_lines,
     short_line,
 )
+from powercut.report.repair import repair_lines
 from sim.disk.crash.persistence import MODELS, PersistenceModel, model_named
 from sim.errors import HarnessError
 

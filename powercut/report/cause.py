@@ -22,7 +22,8 @@ from powercut.explorer.repair import OutOfTime
 from powercut.fuzz.reproducer import Finding
 from powercut.fuzz.run_cause import RunCause
 from powercut.fuzz.run_log import Crash, RunLog
-from powercut.report.findings import NOT_SEARCHED, cause_text, harms_text, repair_lines, weakest
+from powercut.report.findings import NOT_SEARCHED, cause_text, harms_text, weakest
+from powercut.report.repair import repair_lines
 from sim.disk.cache.operation import Resize, Write
 from sim.disk.crash.persistence import MODELS
 

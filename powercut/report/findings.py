@@ -20,11 +20,10 @@ from powercut.explorer.harm import Harm
 from powercut.explorer.judge import MOST_ENDLESS_IN_ALL
 from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.recorded_workload import RecordedWorkload
-from powercut.explorer.repair import preventable
 from powercut.explorer.unwritten_stores import UnsyncedStores
 from powercut.explorer.verdicts import Exploration, Failure
 from powercut.fuzz.action import Json
-from powercut.report.in_place import remedy_in_place
+from powercut.report.repair import repair_lines
 from sim.disk.crash.persistence import POSIX, SCC, PersistenceModel
 from sim.disk.disk import Disk
 
@@ -46,11 +45,6 @@ _REASONS: Final = {
     NoGap.NOT_SEARCHED: NOT_SEARCHED,
     NoGap.SEARCH_FAILED: "not known, because the search for a missing fsync failed",
 }
-
-_UNCHECKED: Final = (
-    "cannot be checked, because a store to mapped memory is not seen before the kernel writes its "
-    "page"
-)
 
 MOST_MOMENTS: Final = 32
 """Moments of a workload at which a check that has never failed is tried on an empty disk."""
@@ -213,48 +207,6 @@ def _named(paths: Sequence[str]) -> str:
     """Return the first paths, and the number of the others."""
     more = len(paths) - MOST_PATHS
     return listed([*paths[:MOST_PATHS], f"{more} more"] if more > 0 else paths)
-
-
-def repair_lines(diagnosis: Diagnosis) -> Iterator[str]:
-    """Yield the states that still fail when the missing barriers of all findings are inserted.
-
-    If no barrier suffices because a file is changed in place, a line has the remedy.
-    """
-    workload = next(iter(diagnosis.explorations.values())).workload
-    remedy = remedy_in_place(workload, diagnosis.causes)
-    missing = sum(isinstance(cause.gap, Gap) for cause in diagnosis.causes)
-    if any(isinstance(cause.gap, UnsyncedStores) for cause in diagnosis.causes):
-        yield f"repair    {_UNCHECKED}"
-        if remedy:
-            yield f"          {remedy}"
-        return
-    if not missing:
-        if remedy:
-            yield f"repair    {remedy}"
-        return
-    repaired = diagnosis.repaired.values()
-    states = sum(found.states for found in repaired)
-    failed = sum(found.failed for found in repaired)
-    barriers = "that fsync" if missing == 1 else f"these {missing} fsyncs"
-    how = "" if all(found.exhaustive for found in repaired) else " (sampled)"
-    if failed:
-        does, them = ("does", "it") if missing == 1 else ("do", "them")
-        fail = "fails" if failed == 1 else "fail"
-        is_in_recovery = any(cause.recovery for cause in diagnosis.causes)
-        if is_in_recovery:
-            reason = ", and the recovery must be repaired too"
-        elif any(preventable(found) for found in repaired):
-            reason = "; further ones may be missing: add these, and explore again"
-        else:
-            reason = ", and no fsync prevents that"
-        yield (
-            f"repair    {barriers} {does} not suffice: {failed:,} of {counted(states, 'state')} "
-            f"still {fail} with {them}{how}{reason}"
-        )
-        if remedy:
-            yield f"          {remedy}"
-    else:
-        yield f"repair    with {barriers}, none of {counted(states, 'state')} fails{how}"
 
 
 def crash_lines(exploration: Exploration, failure: Failure) -> Iterator[str]:

@@ -12,7 +12,8 @@ from powercut.explorer.cause import NoGap
 from powercut.explorer.early_acknowledgement import early_moments
 from powercut.explorer.explore import explore
 from powercut.explorer.harm import Harm
-from powercut.report.findings import cause_text, harms_text, repair_lines
+from powercut.report.findings import cause_text, harms_text
+from powercut.report.repair import repair_lines
 from sim.disk.calls.process import Process
 from tests.unit.explorer.test_diagnosis import diagnosed, in_place
 

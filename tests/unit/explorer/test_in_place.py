@@ -17,7 +17,7 @@ from powercut.explorer.limits import Limits
 from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.recorded_workload import record
 from powercut.explorer.repair import preventable
-from powercut.report.findings import repair_lines
+from powercut.report.repair import repair_lines
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import BTRFS, MODELS, POSIX, SCC, PersistenceModel

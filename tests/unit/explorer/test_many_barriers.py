@@ -19,7 +19,8 @@ from powercut.explorer.explore import judged
 from powercut.explorer.failures_by_barrier import FailuresByBarrier
 from powercut.explorer.missing_barrier import Gap, MissingBarrier, Synced, is_inserted
 from powercut.explorer.recorded_workload import RecordedWorkload, record
-from powercut.report.findings import cause_text, repair_lines
+from powercut.report.findings import cause_text
+from powercut.report.repair import repair_lines
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import EXT4_ORDERED, POSIX, SCC, PersistenceModel

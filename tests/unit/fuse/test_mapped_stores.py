@@ -16,6 +16,7 @@ import pytest
 from oracles.violation import CheckFailed
 from powercut.explorer.cause import Diagnosis, NoGap
 from powercut.explorer.diagnosis import diagnose
+from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.unwritten_stores import UnsyncedStores
 from powercut.fuse.image_check import Checked
 from powercut.fuse.program_judge import ProgramJudge
@@ -25,7 +26,8 @@ from powercut.fuse.recording import (
     load_recording,
     save_recording,
 )
-from powercut.report.findings import finding_lines, repair_lines
+from powercut.report.findings import finding_lines
+from powercut.report.repair import repair_lines
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS
@@ -97,6 +99,17 @@ def test_a_store_that_was_acknowledged_before_its_page_is_lost_by_a_power_cut() 
         f"  cause     {CAUSE}",
     ]
     assert list(repair_lines(found)) == [UNCHECKED]
+
+
+def test_the_repair_of_a_missing_fsync_is_kept_beside_such_stores() -> None:
+    found = judged([("/f", b"1"), ("/f", b"2")], [0, 2], (1,))
+    assert [type(cause.gap) for cause in found.causes] == [UnsyncedStores, Gap]
+    effect, unseen = repair_lines(found)
+    assert effect == "repair    with that fsync, none of 40 states fails"
+    assert unseen == (
+        "          8 states of stores to mapped memory are not counted, because such a store is "
+        "not seen before the kernel writes its page"
+    )
 
 
 def test_each_round_whose_page_is_written_later_belongs_to_it() -> None:

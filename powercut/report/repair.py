@@ -1,0 +1,79 @@
+"""The effect of all missing barriers together on the failures, and the remedy if none helps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from powercut.counted import counted
+from powercut.explorer.cause import Diagnosis
+from powercut.explorer.missing_barrier import Gap
+from powercut.explorer.repair import preventable
+from powercut.explorer.unwritten_stores import UnsyncedStores
+from powercut.report.in_place import remedy_in_place
+
+_UNSEEN: Final = "is not seen before the kernel writes its page"
+
+
+def repair_lines(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield the states that still fail when the missing barriers of all findings are inserted.
+
+    If no barrier suffices because a file is changed in place, a line has the remedy.
+    """
+    title = "repair"
+    for text in _repair(diagnosis):
+        yield f"{title:8}  {text}"
+        title = ""
+
+
+def _repair(diagnosis: Diagnosis) -> Iterator[str]:
+    workload = next(iter(diagnosis.explorations.values())).workload
+    remedy = remedy_in_place(workload, diagnosis.causes)
+    missing = sum(isinstance(cause.gap, Gap) for cause in diagnosis.causes)
+    stored = {
+        name: {each.state for each in failures}
+        for cause in diagnosis.causes
+        for name, failures in cause.failures.items()
+        if isinstance(cause.gap, UnsyncedStores)
+    }
+    repaired = diagnosis.repaired
+    unseen = sum(
+        each.state in stored.get(name, ())
+        for name, found in repaired.items()
+        for each in found.failures
+    )
+    failed = sum(found.failed for found in repaired.values()) - unseen
+    if missing:
+        yield _effect(diagnosis, missing, failed, unseen)
+    if stored and missing:
+        are = "is" if unseen == 1 else "are"
+        yield (
+            f"{counted(unseen, 'state')} of stores to mapped memory {are} not counted, because "
+            f"such a store {_UNSEEN}"
+        )
+    elif stored:
+        yield f"cannot be checked, because a store to mapped memory {_UNSEEN}"
+    if remedy and (failed or stored or not missing):
+        yield remedy
+
+
+def _effect(diagnosis: Diagnosis, missing: int, failed: int, unseen: int) -> str:
+    """Return the effect of the missing barriers on all states, but for ``unseen`` failing ones."""
+    repaired = diagnosis.repaired.values()
+    states = counted(sum(found.states for found in repaired) - unseen, "state")
+    barriers = "that fsync" if missing == 1 else f"these {missing} fsyncs"
+    how = "" if all(found.exhaustive for found in repaired) else " (sampled)"
+    if not failed:
+        return f"with {barriers}, none of {states} fails{how}"
+    does, them = ("does", "it") if missing == 1 else ("do", "them")
+    fail = "fails" if failed == 1 else "fail"
+    if any(cause.recovery for cause in diagnosis.causes):
+        reason = ", and the recovery must be repaired too"
+    elif any(preventable(found) for found in repaired):
+        reason = "; further ones may be missing: add these, and explore again"
+    else:
+        reason = ", and no fsync prevents that"
+    return (
+        f"{barriers} {does} not suffice: {failed:,} of {states} still {fail} with {them}"
+        f"{how}{reason}"
+    )
