@@ -134,13 +134,21 @@ def is_cause_of(cause: Cause, other: Cause) -> bool:
     workload = next(iter(other.recovery.explorations.values())).workload
     gaps = [each.gap for each in cause.recovery.causes]
     others = [each.gap for each in other.recovery.causes]
-    if _sites(gaps[0]) == _sites(others[0]):
+    if _is_one(gaps[0], others[0]):
         return True
     return all(isinstance(each, Gap) and _contains_one_of(each, gaps, workload) for each in others)
 
 
-def _sites(gap: Gap | UnsyncedStores | NoGap) -> object:
-    return (gap.first.site, gap.last.site) if isinstance(gap, Gap) else gap
+def _is_one(gap: Gap | UnsyncedStores | NoGap, other: Gap | UnsyncedStores | NoGap) -> bool:
+    """Return whether one barrier ends both gaps.
+
+    They have the same events, or are of the same file and end with the same event: a barrier
+    before that one makes all earlier operations on the file durable, whichever they are.
+    """
+    if not isinstance(gap, Gap) or not isinstance(other, Gap):
+        return gap == other
+    is_of_same_file = gap.path == other.path or gap.first.site == other.first.site
+    return is_of_same_file and gap.last.site == other.last.site
 
 
 def _contains_one_of(

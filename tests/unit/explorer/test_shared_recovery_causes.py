@@ -90,3 +90,50 @@ def test_a_failure_of_the_recovery_does_not_make_a_moment_of_the_program_hopeles
     alone = [each for each in at_last if len(each.crashes) == 1]
     left = {each.state for each in preventable(found)}
     assert {each.state for each in alone} <= left
+
+
+PAIRS = ("ab", "cd")
+
+
+def redo(process: Process, *, synced: bool) -> None:
+    """Make the files that the log names, and remove the log."""
+    sync_root(process)
+    for name in content_of(process, "/redo").decode():
+        descriptor = process.open(f"/{name}.new", os.O_CREAT | os.O_WRONLY)
+        process.fsync(descriptor)
+        process.close(descriptor)
+        process.rename(f"/{name}.new", f"/{name}")
+    if synced:
+        sync_root(process)
+    if "redo" in process.listdir("/"):
+        process.unlink("/redo")
+    if synced:
+        sync_root(process)
+
+
+def make_pairs(process: Process, ack: History) -> None:
+    """Make two pairs of files, each by a log; the second one is acknowledged before it is made."""
+    for pair in PAIRS:
+        descriptor = process.open("/redo.tmp", os.O_CREAT | os.O_WRONLY)
+        process.write(descriptor, pair.encode())
+        process.fsync(descriptor)
+        process.close(descriptor)
+        process.rename("/redo.tmp", "/redo")
+        sync_root(process)
+        if pair == PAIRS[-1]:
+            ack(pair)
+        redo(process, synced=True)
+
+
+def check_pairs(process: Process, known: Known) -> None:
+    redo(process, synced=False)
+    names = {*process.listdir("/")}
+    for pair in PAIRS:
+        assert len(names & {*pair}) != 1, f"{pair} is there in part"
+    if known.acknowledged and "c" not in names:
+        raise LostAck("the second pair is lost")
+
+
+def test_a_barrier_that_a_recovery_misses_for_various_files_is_one_cause() -> None:
+    (cause,) = diagnosed(make_pairs, check_pairs, ("posix",)).causes
+    assert [*gaps(cause)] == [("/", "rename", "unlink")]
