@@ -21,6 +21,7 @@ from powercut.explorer.repair import Moment, OutOfTime, moment_of, preventable
 from powercut.explorer.unwritten_stores import (
     UnsyncedStores,
     as_power_cut,
+    explains,
     stores_lost_at,
     unwritten_stores,
 )
@@ -144,13 +145,18 @@ class _Search:
             (NoGap.NOT_ATOMIC, killed),
             (NoGap.CUT_OFF if self._missing.is_cut_off else NoGap.NOT_FOUND, left),
         ]
-        if any(stored.values()):
-            _, shown = self._missing.shown(stored)
-            groups.append((stores_lost_at(shown, stores, self._workload), stored))
-        groups += [
+        gaps = [
             (self._missing.widest_gap(each, failures), failures)
             for each, failures in by_barrier.items()
         ]
+        if any(stored.values()):
+            _, shown = self._missing.shown(stored)
+            lost = stores_lost_at(shown, stores, self._workload)
+            for each in [each for each in gaps if explains(lost, *each, self._unsafe)]:
+                gaps.remove(each)
+                stored = {name: [*those, *each[1][name]] for name, those in stored.items()}
+            groups.append((lost, stored))
+        groups += gaps
         in_recovery: list[Cause] = []
         for reason, failures in groups:
             if not any(failures.values()):

@@ -6,14 +6,15 @@ then the disk that is recorded lacks it, but a kill does not lose it: only a pow
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, islice
 from typing import Final, NamedTuple
 
 from faults.crash_point import CrashKind
-from powercut.explorer.crash_state import at_start
+from powercut.explorer.crash_state import at_start, image_at
 from powercut.explorer.event import Event, events_of
+from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.page_cache import PageCache
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.repair import Moment, moment_of
@@ -25,6 +26,9 @@ from sim.disk.disk import Disk
 
 _MOST_GROUPS: Final = 16
 """Groups of mapped writes behind a kill that are tried."""
+
+_MOST_COMPARED: Final = 8
+"""Failures under one model that are compared with the stores."""
 
 
 class UnsyncedStores(NamedTuple):
@@ -87,6 +91,36 @@ def as_power_cut(failure: Failure) -> Failure:
     if others or point.kind is CrashKind.POWER_CUT:
         return failure
     return replace(failure, crashes=(replace(point, kind=CrashKind.POWER_CUT, kept=0),))
+
+
+def explains(
+    stores: UnsyncedStores,
+    gap: Gap,
+    failures: Mapping[str, Sequence[Failure]],
+    unsafe: Mapping[str, Exploration],
+) -> bool:
+    """Return whether the failures of ``gap`` have lost these stores, and so have the same cause.
+
+    Then the gap begins with a write of their pages, which came behind the acknowledgement, and the
+    check fails on the images also if nothing is acknowledged but the stores. The simplest failures
+    under each model are compared.
+    """
+    workload = next(iter(unsafe.values())).workload
+    if gap.path not in stores.paths or gap.first.number not in workload.mapped:
+        return False
+    known = workload.history.known(stores.last.entries)
+    compared = [
+        (unsafe[name], failure)
+        for name, those in failures.items()
+        for failure in [each for each in those if len(each.crashes) == 1][:_MOST_COMPARED]
+    ]
+    for found, failure in compared:
+        if failure.entries < stores.last.entries:
+            return False
+        image = image_at(workload.journal, found.model, failure.crashes[0])
+        if found.checker.violation(Disk(image, found.model), known) is None:
+            return False
+    return bool(compared)
 
 
 def _missing(
