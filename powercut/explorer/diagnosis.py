@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from powercut.explorer.cause import Cause, Diagnosis, NoGap, concerns, is_cause_of
-from powercut.explorer.crash_state import done_at, lost_pieces, unsynced_along
 from powercut.explorer.early_acknowledgement import early_moments
 from powercut.explorer.failures_by_barrier import ByModel, FailuresByBarrier, in_states
 from powercut.explorer.harm import Harm, Harms
@@ -137,9 +136,6 @@ class _Search:
             name: in_states(self._unsafe[name].failures, preventable(found))
             for name, found in self.repaired.items()
         }
-        if any(killed.values()) and self._are_of_one_file(killed, left):
-            killed = {name: [*failures, *left[name]] for name, failures in killed.items()}
-            left = {}
         groups: list[tuple[Gap | UnsyncedStores | NoGap, ByModel]] = [
             (NoGap.ACKNOWLEDGED_EARLY, acknowledged_early),
             (NoGap.NOT_ATOMIC, killed),
@@ -216,25 +212,6 @@ class _Search:
         }
         recovered = replace(diagnosis, causes=tuple(causes), repaired=repaired)
         return replace(cause, gap=gap, recovery=recovered)
-
-    def _are_of_one_file(self, killed: ByModel, left: ByModel) -> bool:
-        """Return whether all failures that are ``left`` lose pieces of files that kills break."""
-        journal = self._workload.journal
-        files = {
-            journal[number - 1].inode
-            for failures in killed.values()
-            for failure in failures
-            for number in (failure.crashes[0].operation, failure.crashes[0].operation + 1)
-            if number <= len(journal)
-        }
-        for name, failures in left.items():
-            model = self._unsafe[name].model
-            points = {done_at(each.crashes[0]): each.crashes[0] for each in failures}
-            for number, micros in unsynced_along(journal, model, points):
-                lost = {piece.number for piece in lost_pieces(micros, points[number])}
-                if not lost & files:
-                    return False
-        return True
 
 
 def _cause(

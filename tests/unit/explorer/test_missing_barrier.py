@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from faults.crash_point import CrashKind, CrashPoint
+from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History, Known
 from oracles.violation import LostAck
+from powercut.explorer.crash_state import advanced
 from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.event import events_of
 from powercut.explorer.explore import judged
@@ -23,10 +25,13 @@ from powercut.explorer.missing_barrier import (
     without_inserted,
 )
 from powercut.explorer.recorded_workload import record
+from powercut.explorer.verdicts import Failure
 from powercut.report.findings import cause_text
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
-from sim.disk.crash.persistence import BTRFS, EXT4
+from sim.disk.crash.persistence import BTRFS, EXT4, SCC
+from sim.disk.crash.survivor_set import SurvivorSet
+from sim.disk.crash.unsynced import Unsynced
 
 
 def rotate(process: Process, ack: History) -> None:
@@ -197,6 +202,31 @@ def test_a_barrier_that_allocates_a_block_covers_no_later_write_to_it() -> None:
     assert {each.state for each in moved if each} == {each.state for each in again.failures}
     remaining = [each for each in moved if each is not None]
     assert LostPieces(found.workload, EXT4, remaining).prevented(insertion) == []
+
+
+def test_a_journal_with_a_barrier_is_read_again_from_the_last_place_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def write_many(process: Process, ack: History) -> None:
+        for number in range(100):
+            process.write(process.open(f"/{number}", os.O_CREAT | os.O_WRONLY), b"x")
+        ack("many")
+
+    workload = record(write_many, SCC, Image.empty())
+    *_, write, ack = events_of(workload)
+    loss = CrashPoint(write.number, Phase.AFTER, CrashKind.POWER_CUT, SurvivorSet((199,)))
+    failure = Failure((loss,), 1, 0, LostAck("a file is lost"))
+    lost = LostPieces(workload, SCC, [failure])
+    begun: list[int] = []
+
+    def advanced_from(unsynced: Unsynced, done: int, *rest: Any) -> Any:
+        begun.append(done)
+        return advanced(unsynced, done, *rest)
+
+    monkeypatch.setattr("powercut.explorer.lost_pieces.advanced", advanced_from)
+    insertion = insert(workload, MissingBarrier(Synced.FILE, write.site, ack.site))
+    assert lost.prevented(insertion) == [failure]
+    assert begun[0] > 190
 
 
 def test_only_a_single_power_cut_is_one_of_the_workload_without_the_barrier() -> None:
