@@ -17,8 +17,8 @@ from powercut.cli.exit_code import ExitCode
 from powercut.cli.finding_keeper import FindingKeeper
 from powercut.cli.output import console_beside, json_option, print_lines, write_json
 from powercut.cli.pace import Pace
-from powercut.cli.search_failed import SearchFailed
-from powercut.cli.usage import TimeRange, UsageMistake, asked_by_user, mistake_of, must_take_json
+from powercut.cli.search_failed import end_of_search
+from powercut.cli.usage import TimeRange, asked_by_user, must_take_json
 from powercut.explorer.cause import Cause, Diagnosis
 from powercut.explorer.diagnosis import diagnosed
 from powercut.explorer.explore import judged, must_pass_undamaged
@@ -276,7 +276,7 @@ def _explore(
             diagnosis, failed = diagnosed(verdicts)
             mistake = mistake or failed
     except HarnessError as error:
-        raise _mistake(workload, error) from None
+        raise end_of_search(error, workload.tag) from None
     console.print(exploration_table(diagnosis))
     keeper = FindingKeeper(workload.tag, given["check"], limits, given["dump"])
     for number, cause in enumerate(diagnosis.causes, 1):
@@ -286,7 +286,7 @@ def _explore(
     console.print(verdict_line(diagnosis))
     console.print()
     if mistake is not None:
-        raise _mistake(workload, mistake)
+        raise end_of_search(mistake, workload.tag)
     return _Explored(diagnosis, keeper.paths, pace.interruption.happened)
 
 
@@ -298,10 +298,3 @@ def _finding(
     if given["show_all"]:
         return [*lines, *failure_lines(cause)]
     return lines if number <= MOST_FINDINGS else [short_line(cause)]
-
-
-def _mistake(workload: WorkloadEntry, error: Exception) -> click.ClickException:
-    mistake = mistake_of(error)
-    if mistake or isinstance(error, HarnessError):
-        return UsageMistake(f"{workload.tag}: {mistake or error}")
-    return SearchFailed(error)

@@ -9,9 +9,10 @@ from rich.console import Console
 
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import print_lines
+from powercut.cli.search_failed import end_of_search
 from powercut.cli.usage import UsageMistake, asked_by_user
 from powercut.explorer.crash_state import ChangedRecovery, image_after
-from powercut.explorer.diagnosis import diagnose
+from powercut.explorer.diagnosis import diagnosed
 from powercut.explorer.explore import judge_of, judged
 from powercut.explorer.journals import MOST_SECTORS
 from powercut.explorer.kept_failure import KeptFailure, load_failure
@@ -45,7 +46,10 @@ def replay_failure(console: Console, file: Path, workload: str | None) -> ExitCo
         console.print(f"passes now: {entry.tag} was run again: {again}", soft_wrap=True)
         return ExitCode.CLEAN
     console.print(f"fails again: {entry.tag} was run again: {again}", soft_wrap=True)
-    print_lines(console, report_lines(diagnose({again.model.name: again})))
+    diagnosis, error = diagnosed({again.model.name: again})
+    print_lines(console, report_lines(diagnosis))
+    if error is not None:
+        raise end_of_search(error, entry.tag)
     return ExitCode.VIOLATION
 
 

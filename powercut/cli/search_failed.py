@@ -8,6 +8,8 @@ from typing import IO, Any
 import click
 
 from powercut.cli.exit_code import ExitCode
+from powercut.cli.usage import UsageMistake, mistake_of
+from sim.errors import HarnessError
 
 
 class SearchFailed(click.ClickException):
@@ -26,3 +28,14 @@ class SearchFailed(click.ClickException):
         """Print the traceback of the error, and the sentence."""
         click.echo("".join(traceback.format_exception(self.error)), err=True, file=file)
         click.echo(self.message, err=True, file=file)
+
+
+def end_of_search(error: Exception, title: str = "") -> click.ClickException:
+    """Return the end of a command whose search has ended with ``error``.
+
+    A mistake of the user is one sentence, which begins with ``title``.
+    """
+    mistake = mistake_of(error)
+    if not mistake and not isinstance(error, HarnessError):
+        return SearchFailed(error)
+    return UsageMistake(f"{title}: {mistake or error}" if title else mistake or str(error))

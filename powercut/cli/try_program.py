@@ -19,8 +19,8 @@ from powercut.cli.interruption import Interruption
 from powercut.cli.output import console_beside, json_option, print_lines, write_json
 from powercut.cli.pace import Progress
 from powercut.cli.record import OPTIONS_FIRST, print_recording, setup_option, timeout_option
-from powercut.cli.search_failed import SearchFailed
-from powercut.cli.usage import UsageMistake, asked_by_user, must_take_json
+from powercut.cli.search_failed import end_of_search
+from powercut.cli.usage import asked_by_user, must_take_json
 from powercut.counted import counted
 from powercut.explorer.cause import Diagnosis
 from powercut.explorer.diagnosis import Diagnosed, diagnosed
@@ -209,11 +209,9 @@ def _print_next_step(console: Console, file: Path | None, error: Exception | Non
         console.print(f"on real file systems: powercut confirm {file}", soft_wrap=True)
     if error is None:
         return
-    if isinstance(error, HarnessError):
-        raise UsageMistake(str(error))
-    if file is not None:
+    if file is not None and not isinstance(error, HarnessError):
         _print_repetition(console, file)
-    raise SearchFailed(error)
+    raise end_of_search(error)
 
 
 def _print_repetition(console: Console, file: Path) -> None:

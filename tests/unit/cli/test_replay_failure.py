@@ -66,6 +66,16 @@ def test_a_program_that_is_unchanged_fails_again(kept: Path, tmp_path: Path) -> 
     assert "  cause     no fsync of /disk between rename at app.py:9 and ack at app.py:10" in lines
 
 
+def test_the_verdict_stands_if_the_search_for_barriers_fails(kept: Path, tmp_path: Path) -> None:
+    broken = "import powercut.explorer.diagnosis\npowercut.explorer.diagnosis._Search = None\n"
+    (tmp_path / "app.py").write_text(APP + broken, "utf-8")
+    code, output = powercut(tmp_path, "replay", str(kept))
+    assert code == ExitCode.INTERNAL_ERROR
+    _, _, found = output.partition("fails again: app:save was run again: xfs: unsafe in 1 of 11")
+    assert "FAILED  LostAck  on xfs" in found
+    assert "powercut itself failed in the search for missing fsyncs; the verdicts stand." in found
+
+
 def test_the_recorded_crash_of_large_writes_fails_again(tmp_path: Path) -> None:
     large = APP.replace('file.write(b"new")', "file.write(bytes(3 << 20))").replace(
         'b"new"', "bytes(3 << 20)"

@@ -219,9 +219,9 @@ def test_a_journal_with_a_barrier_is_read_again_from_the_last_place_before_it(
     lost = LostPieces(workload, SCC, [failure])
     begun: list[int] = []
 
-    def advanced_from(unsynced: Unsynced, done: int, *rest: Any) -> Any:
+    def advanced_from(unsynced: Unsynced, done: int, *others: Any) -> Any:
         begun.append(done)
-        return advanced(unsynced, done, *rest)
+        return advanced(unsynced, done, *others)
 
     monkeypatch.setattr("powercut.explorer.lost_pieces.advanced", advanced_from)
     insertion = insert(workload, MissingBarrier(Synced.FILE, write.site, ack.site))
