@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from stat import S_ISDIR
 
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from powercut.crash_text import names_at
@@ -10,7 +11,16 @@ from powercut.explorer.cause import Cause, NoGap
 from powercut.explorer.crash_state import done_at
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Failure
-from sim.disk.cache.operation import Allocate, Operation, Rename, Resize, Sync, Write
+from sim.disk.cache.operation import (
+    Allocate,
+    Create,
+    Operation,
+    Rename,
+    Resize,
+    Sync,
+    Unlink,
+    Write,
+)
 
 
 def remedy_in_place(workload: RecordedWorkload, causes: Sequence[Cause]) -> str:
@@ -18,11 +28,16 @@ def remedy_in_place(workload: RecordedWorkload, causes: Sequence[Cause]) -> str:
 
     A new file that is renamed is whole at every crash, unless it is written after that. A log, to
     which records are only appended, must be read in such a way that a torn record at its end does
-    no harm.
+    no harm. One that is removed, and then made again, is missing in between.
     """
     for cause in causes:
         failure = cause.failure
         if cause.gap is NoGap.NOT_ATOMIC and len(failure.crashes) == 1:
+            if removed := _path_removed_early(workload.journal, failure):
+                return (
+                    f"{removed} is removed before the new one is there: make that under another "
+                    f"name, and rename it to {removed}"
+                )
             early = _inode_renamed_early(workload.journal, failure)
             inode = early or _inode_between(workload.journal, failure)
             names = names_at(workload.journal, done_at(failure.crashes[0])) if inode else {}
@@ -89,6 +104,21 @@ def _follows_cut(point: CrashPoint, changes: Sequence[tuple[int, Operation]]) ->
     end = point.operation - (point.phase is Phase.BEFORE)
     cut = next((each for number, each in reversed(changes) if number <= end), None)
     return isinstance(cut, Resize) and cut.size < cut.size_before
+
+
+def _path_removed_early(journal: Sequence[Operation], failure: Failure) -> str:
+    """Return the path that is removed right before a kill, and is made again next, or ""."""
+    point = failure.crashes[0]
+    done = done_at(point)
+    if point.kind is not CrashKind.KILL or not done:
+        return ""
+    after = next((each for each in journal[done:] if not isinstance(each, Sync)), None)
+    match journal[done - 1], after:
+        case Unlink(path=path), Rename(to_path=made) if path == made:
+            return path
+        case Unlink(path=path), Create(path=made, mode=mode) if path == made and not S_ISDIR(mode):
+            return path
+    return ""
 
 
 def _inode_renamed_early(journal: Sequence[Operation], failure: Failure) -> int:

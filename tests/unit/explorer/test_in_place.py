@@ -216,6 +216,32 @@ def test_a_barrier_between_the_creation_of_a_log_and_its_first_line_hides_no_rem
     assert lines_of(appends_to_durable_name) == [f"repair    {OF_A_LOG}"]
 
 
+@pytest.mark.parametrize("makes", ["open", "rename", "symlink"])
+def test_a_file_that_is_removed_before_the_new_one_is_there_is_renamed_over(makes: str) -> None:
+    def replaces(process: Process, ack: History) -> None:
+        process.close(begin(process, ack, "/f", b"old"))
+        process.close(process.open("/t", os.O_CREAT | os.O_WRONLY))
+        process.unlink("/f")
+        match makes:
+            case "open":
+                process.close(process.open("/f", os.O_CREAT | os.O_WRONLY))
+            case "rename":
+                process.rename("/t", "/f")
+            case _:
+                process.symlink("t", "/f")
+        process.sync()
+        ack("replaced")
+
+    def is_there(process: Process, known: Known) -> None:
+        assert not known.acknowledged or "f" in process.listdir("/")
+
+    (line,) = lines_of(replaces, check=is_there)
+    assert line == (
+        "repair    /f is removed before the new one is there: make that under another name, and "
+        "rename it to /f"
+    )
+
+
 def test_changes_of_two_files_are_not_repaired_by_a_rename() -> None:
     (line,) = lines_of(changes_two_files, check=are_equal)
     assert line.endswith(" still fail with it, and no fsync prevents that")
