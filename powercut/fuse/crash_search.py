@@ -65,6 +65,11 @@ _OLDER: Final = 16
 _NEWEST: Final = 3
 _MOST: Final = 400
 _RANDOM: Final = 4
+"""Random images of a crash point."""
+
+_RANDOM_IN_ALL: Final = 200
+"""Random images of all crash points together, if these are so few that each has more then."""
+
 _KILLS_OF_WRITE: Final = 4
 _FIRST: Final = -(1 << 20)
 _EARLY: Final = -8
@@ -163,6 +168,7 @@ class _Searcher:
         self._acknowledged = _Kind(EvenShare(_WORK_OF_ACKNOWLEDGEMENTS, operations), _FIRST)
         each = _WORK_OF_ACKNOWLEDGEMENTS // max(1, len(history.entries))
         self._work_of_point = min(_WORK_OF_POINT, each // _CLASSES)
+        self._random = _RANDOM_IN_ALL // (operations + len(history.entries) + 1)
         self._choices = SeededChoices(0)
 
     def run(self) -> Search:
@@ -288,7 +294,8 @@ class _Searcher:
         wanted += [(1 << length) - 1 for length in new]
         wanted += [everything & ~(1 << index) for index in recent]
         wanted += [ordering.order[index] | 1 << index for index in new]
-        wanted += [self._choices.integer("", 0, everything) for _ in range(_RANDOM)]
+        random = max(_RANDOM, min(self._random, most))
+        wanted += [self._choices.integer("", 0, everything) for _ in range(random)]
         for mask in wanted:
             yield SurvivorSet.of_mask(closed(ordering, mask), count)
         for index in recent:

@@ -86,6 +86,17 @@ def test_a_long_journal_has_the_damage_that_its_model_allows(name: str, ranks: s
         assert (len(survivors.torn), len(survivors.stale)) in {(1, 0), (0, 1)}
 
 
+def test_a_short_run_has_many_random_images() -> None:
+    """A copy and its original may lose any of eight sectors each; both losses together do harm."""
+    disk = Disk()
+    for name in ("/copy", "/original"):
+        put(Process(disk), name, b"page" * 1024)
+    found = search(disk.journal, acknowledged(disk.journal), EXT4_ORDERED)
+    assert not found.exhaustive
+    at_end = [each for each in found.found if each.done == len(disk.journal)]
+    assert sum(each.rank is Rank.OTHER for each in at_end) > 8
+
+
 def test_many_acknowledgements_do_not_multiply_the_images() -> None:
     disk = Disk()
     process = Process(disk)
