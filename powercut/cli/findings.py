@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -115,7 +115,7 @@ class Findings:
     def _keep(self, target: TargetEntry, kind: FailureKind, failing: Failing) -> _Found | None:
         """Repeat a failed run and write its reproducer; None if it passes when repeated."""
         seeded = self._plan.run(target, failing.number, failing.steps)
-        with redirect_stdout(PRINTED), redirect_stderr(PRINTED):
+        with PRINTED.receiving():
             run = seeded.run()
         if run.failure is None:
             self._unrepeatable.add((target.tag, kind))
@@ -129,7 +129,7 @@ class Findings:
         return found
 
     def _written(self, run: TargetRun, failing: Failing, seeded: SeededRun) -> Finding:
-        with redirect_stdout(PRINTED), redirect_stderr(PRINTED):
+        with PRINTED.receiving():
             finding = keep(run, self._folder)
             self._origins[finding.path] = f"run {failing.number}: {seeded.bias()}"
         return finding
@@ -158,8 +158,7 @@ class Findings:
             status if self._console.is_terminal else nullcontext(),
             SANDBOX.interruptible(),
             nullcontext() if seconds == inf else ended_after(seconds),
-            redirect_stdout(PRINTED),
-            redirect_stderr(PRINTED),
+            PRINTED.receiving(),
         ):
             yield
 
@@ -246,7 +245,7 @@ class Findings:
         """Print the story of the smallest failure of each cause, and the others in short."""
         for first, *others in by_cause(findings):
             explained = replace(first, cause=cause_of(first), printed=PRINTED.by(first.run))
-            with redirect_stdout(PRINTED), redirect_stderr(PRINTED):
+            with PRINTED.receiving():
                 page = story(explained)
             self._print(f"{page}\n  swarm   {self._origins[first.path]}")
             for other in others:

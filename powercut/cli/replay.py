@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -96,7 +95,7 @@ def _target(reproducer: Reproducer, file: Path, name: str | None) -> TargetEntry
 
 def _print(console: Console, reproducer: Reproducer, result: Replay, file: Path) -> None:
     if result.verdict in {Verdict.SAME, Verdict.DIFFERENT}:
-        with redirect_stdout(PRINTED), redirect_stderr(PRINTED):
+        with PRINTED.receiving():
             finding = with_cause(Finding(result.run, reproducer, file), REPLAY_SECONDS)
             page = story(finding)
         console.print(page, soft_wrap=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from io import TextIOBase
 from typing import Final
 
@@ -14,13 +14,18 @@ from sim.choices import Diverged
 class Printed(TextIOBase):
     """Takes the place of the standard output and error while targets run.
 
-    It is passed to ``redirect_stdout`` and ``redirect_stderr``. A logger that is made meanwhile
-    keeps it as its stream, so each process has one.
+    A logger that is made meanwhile keeps it as its stream, so each process has one.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._kept: list[str] | None = None
+
+    @contextmanager
+    def receiving(self) -> Iterator[None]:
+        """Take the place of both while the context lasts."""
+        with redirect_stdout(self), redirect_stderr(self):
+            yield
 
     def writable(self) -> bool:
         """Return True."""
@@ -36,7 +41,7 @@ class Printed(TextIOBase):
         """Return the lines that a failed run prints, by repeating it once."""
         kept = self._kept = list[str]()
         try:
-            with redirect_stdout(self), redirect_stderr(self), suppress(Diverged):
+            with self.receiving(), suppress(Diverged):
                 run.fresh().repeat(run.log)
         finally:
             self._kept = None
