@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from powercut.cli.exit_code import ExitCode
+from powercut.fuzz.printed import PRINTED
 from powercut.fuzz.reproducer import FAILURES
 from tests.meta.source_tree import run_python
 from tests.unit.cli.command_line import powercut
@@ -41,7 +43,7 @@ class Loud(DiskTarget):
         self.puts += 1
         return "ack"
 """
-PRINTED = """
+SHOWN = """
   printed
           recovers
           put 0
@@ -62,7 +64,7 @@ def test_only_the_output_of_the_shown_failure_is_in_the_report(
     )
     assert ran.returncode == ExitCode.VIOLATION, ran.stderr
     assert ran.stderr == ""
-    assert PRINTED in ran.stdout
+    assert SHOWN in ran.stdout
     assert ran.stdout.count("recovers\n") == 2
 
 
@@ -81,3 +83,31 @@ def test_replay_shows_the_output_of_the_run_that_it_repeats_once(module: str) ->
     assert result.exit_code == ExitCode.VIOLATION
     assert result.stdout.count("recovers\n") == 2
     assert "  cause   no fsync of / between mkdir at " in result.stdout
+
+
+@pytest.mark.parametrize("statement", [
+    'sys.stdout.buffer.write(b"\\xff\\n")',
+    'sys.stdout.write("\\udcff")',
+    'print("text".encode(sys.stdout.encoding))',
+    "sys.stderr.reconfigure(line_buffering=True)",
+    "sys.stdout.fileno()",
+    "sys.stdout.close()",
+    "sys.stderr.flush()",
+])  # fmt: skip
+def test_what_the_standard_output_takes_is_no_failure(module: str, statement: str) -> None:
+    source = LOUD.replace('print("recovers")', statement).replace("raise LostAck", "LostAck")
+    Path(f"{module}.py").write_text(source, encoding="ascii")
+    result = powercut(*RUN, f"{module}:Loud", "-n", "1")
+    assert result.exit_code == ExitCode.CLEAN, result.stdout
+
+
+def test_bytes_are_shown_escaped(module: str) -> None:
+    source = LOUD.replace('print("recovers")', 'sys.stdout.buffer.write(b"\\xff\\n")')
+    Path(f"{module}.py").write_text(source, encoding="ascii")
+    result = powercut(*RUN, f"{module}:Loud", "-n", "1")
+    assert "  printed\n          \\xff\n          put 0\n" in result.stdout
+
+
+def test_bytes_as_text_are_refused_as_by_the_standard_output() -> None:
+    with PRINTED.receiving(), pytest.raises(TypeError):
+        sys.stdout.write(b"bytes")  # type: ignore[arg-type]
