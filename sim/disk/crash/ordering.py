@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from sim.disk.cache.inode import BLOCK_BYTES
+from sim.disk.crash.directory_renames import DirectoryRenames, changes_parent
 from sim.disk.crash.micro_operation import (
     Arrival,
     ChangeAttributes,
@@ -97,7 +98,7 @@ class Ordering:
         # The last piece that gave each directory a name, and the directories that are new.
         self._places: dict[int, int] = {}
         self._new_directories: set[int] = set()
-        self._directory_renames: list[int] = []
+        self._directory_renames = DirectoryRenames()
         # The set of all pieces that the model keeps in order, with their predecessors.
         self._metadata = 0
 
@@ -242,28 +243,15 @@ class Ordering:
                 yield before
 
     def _before_rename(self, move: MoveName, is_directory: bool) -> Iterable[int]:
-        if _changes_parent(move):
+        if changes_parent(move):
             yield from self.names_of_new(move.to_directory)
         if is_directory:
-            yield from self._before_directory_rename(move)
+            yield from self._directory_renames.before(move)
         waits = self.model.rename_waits if move.replaced else RenameWaits.NOTHING
         if waits is RenameWaits.DATA:
             yield from self._data.get(move.number, ())
         sizes = () if waits is RenameWaits.NOTHING else self._sizes.get(move.number, ())
         yield from (index for index in sizes if not self._is_held_back(self.micros[index]))
-
-    def _before_directory_rename(self, move: MoveName) -> Iterable[int]:
-        """Yield the renames without which this one could replace a directory that has moved away.
-
-        Those into another directory keep their order, so that no two directories hold each other.
-        """
-        for index in self._directory_renames:
-            earlier = self.micros[index]
-            assert isinstance(earlier, MoveName), earlier
-            both_change_parent = _changes_parent(earlier) and _changes_parent(move)
-            has_made_room = taken_name(earlier) == given_name(move)
-            if both_change_parent or has_made_room or earlier.number == move.number:
-                yield index
 
     def _is_held_back(self, size: MicroOperation) -> bool:
         """Return whether a rename does not write this size: its block was allocated (class E3)."""
@@ -336,7 +324,7 @@ class Ordering:
                 if is_directory and not isinstance(micro, UnlinkName):
                     self._places[number] = index
                     if isinstance(micro, MoveName):
-                        self._directory_renames.append(index)
+                        self._directory_renames.add(micro, index, self.needs[index])
                     else:
                         self._new_directories.add(number)
 
@@ -386,10 +374,6 @@ class Ordering:
             return [(content.number, 0)]
         first, last = content.offset // unit_bytes, (_end(content) - 1) // unit_bytes
         return [(content.number, unit) for unit in range(first, last + 1)]
-
-
-def _changes_parent(move: MoveName) -> bool:
-    return move.directory != move.to_directory
 
 
 def _blocks_in(size_bytes: int) -> int:

@@ -7,7 +7,9 @@ import os
 import pytest
 
 from sim.disk.calls.process import Process
+from sim.disk.crash.directory_renames import DirectoryRenames
 from sim.disk.crash.image import Image
+from sim.disk.crash.micro_operation import MoveName
 from sim.disk.crash.persistence import BTRFS, POSIX, PersistenceModel
 from sim.disk.crash.state_space import StateSpace
 from sim.disk.disk import Disk
@@ -72,3 +74,14 @@ def test_a_directory_that_has_moved_away_is_not_replaced(model: PersistenceModel
 @_MODELS
 def test_the_renames_of_one_directory_are_in_order(model: PersistenceModel) -> None:
     assert _paths_after(model, "/a", [("/a", "/b"), ("/b", "/c")]) == {"/ /a", "/ /b", "/ /c"}
+
+
+def test_a_rename_among_many_goes_through_few_of_them() -> None:
+    """They need the others: a disk with thousands would be slow otherwise."""
+    renames, needs = DirectoryRenames(), 0
+    for index in range(100):
+        move = MoveName(index, index, 1, "current", 2, f"old-{index}", 0)
+        assert [*renames.before(move)] == [index - 1] * (index > 0)
+        renames.add(move, index, needs)
+        needs |= 1 << index
+    assert {*renames.before(MoveName(100, 100, 2, "new", 1, "current", 0))} == {99}
