@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -110,4 +111,4 @@ def test_bytes_are_shown_escaped(module: str) -> None:
 
 def test_bytes_as_text_are_refused_as_by_the_standard_output() -> None:
     with PRINTED.receiving(), pytest.raises(TypeError):
-        sys.stdout.write(b"bytes")  # type: ignore[arg-type]
+        sys.stdout.writelines(cast("list[str]", [b"bytes"]))
