@@ -186,10 +186,11 @@ def command(**given: Unpack[Given]) -> None:
         must_take_json(json_out)
     console = console_beside(json_out)
     explored: dict[str, _Explored] = {}
-    interrupted = False
+    interrupted, mistake = False, None
     for each in workloads:
-        explored[each.tag] = _explore(console, each, models, image, given)
-        if interrupted := explored[each.tag].interrupted:
+        found = explored[each.tag] = _explore(console, each, models, image, given)
+        interrupted, mistake = found.interrupted, found.mistake
+        if interrupted or mistake is not None:
             break
     verdicts = {tag: found.diagnosis.explorations for tag, found in explored.items()}
     verdict = _verdict([found.diagnosis for found in explored.values()])
@@ -206,6 +207,8 @@ def command(**given: Unpack[Given]) -> None:
                 },
             },
         )
+    if mistake is not None:
+        raise mistake
     code = ExitCode.INTERRUPTED if interrupted else _EXIT_CODES[verdict]
     click.get_current_context().exit(code)
 
@@ -230,11 +233,15 @@ def _workloads(
 
 
 class _Explored(NamedTuple):
-    """The findings on one workload, and the files in which they are kept."""
+    """The findings on one workload, and the files in which they are kept.
+
+    ``mistake`` has ended the search behind them, None if none has.
+    """
 
     diagnosis: Diagnosis
     paths: Sequence[str]
     interrupted: bool
+    mistake: click.ClickException | None
 
 
 def _explore(
@@ -285,9 +292,8 @@ def _explore(
     print_lines(console, [*endless_lines(diagnosis), *interrupted_lines(diagnosis)])
     console.print(verdict_line(diagnosis))
     console.print()
-    if mistake is not None:
-        raise end_of_search(mistake, workload.tag)
-    return _Explored(diagnosis, keeper.paths, pace.interruption.happened)
+    end = None if mistake is None else end_of_search(mistake, workload.tag)
+    return _Explored(diagnosis, keeper.paths, pace.interruption.happened, end)
 
 
 def _finding(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -86,12 +87,16 @@ def test_findings_are_reported_if_the_search_for_barriers_fails(
         raise error
 
     monkeypatch.setattr("powercut.explorer.diagnosis._Search", fail)
-    result = powercut("explore", "late_mistake:save", "--check", "late_mistake:check")
+    arguments = "late_mistake:save", "--check", "late_mistake:check", "--json", "report.json"
+    result = powercut("explore", *arguments)
     assert result.exit_code == code, result.output
     assert sentence in result.stderr
     assert "FAILED  CheckFailed" in result.stdout
     assert "powercut replay" in result.stdout
     assert len(list(failures.iterdir())) == 1
+    report = json.loads(Path("report.json").read_text("ascii"))
+    assert report["verdict"] == "violation"
+    assert len(report["findings"]["late_mistake:save"]) == 1
 
 
 TWO_FILES = """
