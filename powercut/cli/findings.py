@@ -59,6 +59,8 @@ class Findings:
         self._known: dict[_Key, list[KnownCause]] = {}
         # The run of the campaign that each reproducer comes from.
         self._origins: dict[Path, str] = {}
+        # The first error of powercut that has ended a search for a cause.
+        self.error: Exception | None = None
 
     def report(self, score: Score) -> None:
         """Print the failures of ``score`` that are new, and write their reproducers.
@@ -167,7 +169,8 @@ class Findings:
         share = self._share(left)
         if share < _LEAST_SECONDS:
             return finding
-        explained, known = searched(finding, wall_seconds=share)
+        explained, known, error = searched(finding, wall_seconds=share)
+        self.error = self.error or error
         log = finding.run.log
         if known is not None:
             self._known.setdefault((log.target, log.failure_kind), []).append(known)

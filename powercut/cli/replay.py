@@ -15,6 +15,7 @@ from powercut.cli.completion import complete_tags
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import console_beside
 from powercut.cli.replay_failure import replay_failure, with_target
+from powercut.cli.search_failed import end_of_search
 from powercut.cli.usage import asked_by_user
 from powercut.explorer.kept_failure import format_of, is_kept_failure
 from powercut.fuse.recording import FORMAT as RECORDING
@@ -26,7 +27,7 @@ from powercut.fuzz.target import TargetEntry
 from powercut.fuzz.target_mistake import DEPENDS_ON_MORE
 from powercut.reference import is_reference
 from powercut.registry import Registry
-from powercut.report.cause import with_cause
+from powercut.report.cause import searched
 from sim.disk.crash.persistence import model_named
 from sim.errors import HarnessError
 
@@ -71,7 +72,9 @@ def command(file: Path, target: str | None) -> None:
         entry = _target(reproducer, file, target)
         model_named(reproducer.log.model)
     result = replay(reproducer, entry.make_target)
-    _print(console_beside(None), reproducer, result, file)
+    error = _print(console_beside(None), reproducer, result, file)
+    if error is not None:
+        raise end_of_search(error)
     click.get_current_context().exit(_EXIT_CODES[result.verdict])
 
 
@@ -93,16 +96,20 @@ def _target(reproducer: Reproducer, file: Path, name: str | None) -> TargetEntry
     )
 
 
-def _print(console: Console, reproducer: Reproducer, result: Replay, file: Path) -> None:
+def _print(
+    console: Console, reproducer: Reproducer, result: Replay, file: Path
+) -> Exception | None:
+    """Print the verdict; return the error that has ended the search for its cause, if one has."""
+    error: Exception | None = None
     if result.verdict in {Verdict.SAME, Verdict.DIFFERENT}:
         with PRINTED.receiving():
-            finding = with_cause(Finding(result.run, reproducer, file), REPLAY_SECONDS)
-            page = story(finding)
+            found = searched(Finding(result.run, reproducer, file), REPLAY_SECONDS)
+            page, error = story(found.finding), found.error
         console.print(page, soft_wrap=True)
         console.print()
     console.print(str(result), soft_wrap=True)
     if result.identical:
-        return
+        return error
     if result.verdict is Verdict.DIFFERENT:
         log = reproducer.log
         console.print(f"recorded: {log.broken}: {log.statement}", soft_wrap=True)
@@ -112,3 +119,4 @@ def _print(console: Console, reproducer: Reproducer, result: Replay, file: Path)
     for name, recorded in reproducer.versions.items():
         if here.get(name, recorded) != recorded:
             console.print(f"recorded with {name} {recorded}, replayed with {here[name]}")
+    return error

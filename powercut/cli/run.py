@@ -19,6 +19,7 @@ from powercut.cli.completion import complete_from, complete_tags
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.findings import Findings
 from powercut.cli.output import console_beside, json_option, write_json
+from powercut.cli.search_failed import end_of_search
 from powercut.cli.usage import (
     TimeRange,
     UsageMistake,
@@ -180,6 +181,8 @@ def command(**given: Unpack[Given]) -> None:
     code = _EXIT_CODES[report.verdict]
     if json_out is not None:
         _write_json(json_out, report, code)
+    if findings.error is not None:
+        raise end_of_search(findings.error)
     if code is ExitCode.CLEAN:
         _must_have_crashed(scores)
     click.get_current_context().exit(code)

@@ -21,7 +21,7 @@ from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.repair import OutOfTime
 from powercut.fuzz.reproducer import Finding
 from powercut.fuzz.run_cause import RunCause
-from powercut.fuzz.run_log import Crash, RunLog
+from powercut.fuzz.run_log import Crash, RunLog, failure_of
 from powercut.report.findings import NOT_SEARCHED, cause_text, harms_text, weakest
 from powercut.report.repair import repair_lines
 from sim.disk.cache.operation import Resize, Write
@@ -30,16 +30,22 @@ from sim.disk.crash.persistence import MODELS
 _LAST: Final = (len(MODELS), 1)
 """The rank of a cause that is not known to do harm on a working disk."""
 
+_SEARCH_FAILED: Final = "the search for a missing fsync failed"
+
 _PATH: Final = re.compile(r"/[^\s,:]*")
 _TEMPORARY: Final = re.compile(r"\.tmp\b.*")
 _VALUE: Final = re.compile(r"\b[0-9a-f]{6,}\b|\d+")
 
 
 class Searched(NamedTuple):
-    """A finding with its cause; ``known`` is that cause, None if the time was over before."""
+    """A finding with its cause; ``known`` is that cause, None if the search has ended before.
+
+    ``error`` is the error of powercut that has ended the search, None if none has.
+    """
 
     finding: Finding
-    known: KnownCause | None
+    known: KnownCause | None = None
+    error: Exception | None = None
 
 
 def with_cause(finding: Finding, seconds: float = SECONDS, wall_seconds: float = inf) -> Finding:
@@ -53,16 +59,18 @@ def searched(finding: Finding, seconds: float = SECONDS, wall_seconds: float = i
     It takes at most ``seconds`` of processor time, and ``wall_seconds`` of the wall clock.
     """
     log = finding.run.log
-    try:
-        found = diagnose_run(finding.run, seconds, wall_seconds)
-    except OutOfTime:
+    found: list[RunDiagnosis | None] = []
+    error = failure_of(lambda: found.append(diagnose_run(finding.run, seconds, wall_seconds)))
+    if isinstance(error, OutOfTime):
         reason = (
             f"the search for a missing fsync was ended after {seconds:g} s of processor time"
             if wall_seconds == inf
             else NOT_SEARCHED
         )
-        return Searched(replace(finding, cause=_unsearched(log, reason)), None)
-    return Searched(replace(finding, cause=_cause(log, found)), known_cause(found))
+        return Searched(replace(finding, cause=_unsearched(log, reason)))
+    if error is not None:
+        return Searched(replace(finding, cause=_unsearched(log, _SEARCH_FAILED)), error=error)
+    return Searched(replace(finding, cause=_cause(log, found[0])), known_cause(found[0]))
 
 
 def _cause(log: RunLog, found: RunDiagnosis | None) -> RunCause:

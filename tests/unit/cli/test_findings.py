@@ -25,6 +25,7 @@ from powercut.fuzz.campaign.campaign import Plan, Score, batches, run_batch
 from powercut.fuzz.reproducer import FAILURES
 from powercut.fuzz.target import TargetEntry
 from powercut.fuzz.target_run import TargetRun
+from powercut.report.cause import Searched
 from sim.disk.crash.persistence import POSIX
 from sim.loop.sandbox import SANDBOX
 from tests.meta.source_tree import run_python
@@ -177,7 +178,7 @@ def test_reductions_share_the_time_that_is_left(
         return run
 
     monkeypatch.setattr(findings, "reduced", reduced)
-    monkeypatch.setattr(findings, "searched", lambda finding, **_: (finding, None))
+    monkeypatch.setattr(findings, "searched", lambda finding, **_: Searched(finding))
     failures = len(score.failing)
     monkeypatch.setattr(findings, "time", SimpleNamespace(monotonic=lambda: 100.0))
     findings_of(replace(PLAN, deadline=160.0))[0].reduce([score], hurry=False)
@@ -309,3 +310,22 @@ def test_findings_survive_a_signal(target: str, program: str, code: ExitCode, la
     assert all(Path(failure["reproducer"]).exists() for failure in failures)
     died = "Error: a worker process ended before its job was done\n"
     assert ran.stderr == (died if target == "killing_its_worker" else "")
+
+
+@pytest.mark.parametrize("command", ["run", "replay"])
+def test_error_in_the_search_for_a_cause_hides_no_failure(
+    monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    powercut(*FAILING)
+    arguments = FAILING if command == "run" else ("replay", str(min(FAILURES.glob("*.json"))))
+
+    def fail(_unsafe: object) -> object:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("powercut.explorer.diagnosis._Search", fail)
+    result = powercut(*arguments)
+    assert result.exit_code == ExitCode.INTERNAL_ERROR
+    assert "FAILED  " in result.stdout
+    assert "the search for a missing fsync failed" in result.stdout
+    assert ("a violation was found" if command == "run" else "same failure") in result.stdout
+    assert "ZeroDivisionError: a bug\n\npowercut itself failed in the search" in result.stderr
