@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -117,7 +117,7 @@ class Findings:
     def _keep(self, target: TargetEntry, kind: FailureKind, failing: Failing) -> _Found | None:
         """Repeat a failed run and write its reproducer; None if it passes when repeated."""
         seeded = self._plan.run(target, failing.number, failing.steps)
-        with PRINTED.receiving():
+        with redirect_stdout(PRINTED), redirect_stderr(PRINTED):
             run = seeded.run()
         if run.failure is None:
             self._unrepeatable.add((target.tag, kind))
@@ -131,7 +131,7 @@ class Findings:
         return found
 
     def _written(self, run: TargetRun, failing: Failing, seeded: SeededRun) -> Finding:
-        with PRINTED.receiving():
+        with redirect_stdout(PRINTED), redirect_stderr(PRINTED):
             finding = keep(run, self._folder)
             self._origins[finding.path] = f"run {failing.number}: {seeded.bias()}"
         return finding
@@ -160,7 +160,8 @@ class Findings:
             status if self._console.is_terminal else nullcontext(),
             SANDBOX.interruptible(),
             nullcontext() if seconds == inf else ended_after(seconds),
-            PRINTED.receiving(),
+            redirect_stdout(PRINTED),
+            redirect_stderr(PRINTED),
         ):
             yield
 
@@ -248,7 +249,7 @@ class Findings:
         """Print the story of the smallest failure of each cause, and the others in short."""
         for first, *others in by_cause(findings):
             explained = replace(first, cause=cause_of(first), printed=PRINTED.by(first.run))
-            with PRINTED.receiving():
+            with redirect_stdout(PRINTED), redirect_stderr(PRINTED):
                 page = story(explained)
             self._print(f"{page}\n  swarm   {self._origins[first.path]}")
             for other in others:

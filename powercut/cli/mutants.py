@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -142,7 +143,7 @@ def searched(
 ) -> MutantSearch | str:
     """Search a mutant; return the result, or the sentence for one that cannot be searched."""
     try:
-        with PRINTED.receiving():
+        with redirect_stdout(PRINTED), redirect_stderr(PRINTED):
             return search(entry)
     except HarnessError as failure:
         mistake = mistake_of(failure)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -102,7 +103,7 @@ def _print(
     """Print the verdict; return the error that has ended the search for its cause, if one has."""
     error: Exception | None = None
     if result.verdict in {Verdict.SAME, Verdict.DIFFERENT}:
-        with PRINTED.receiving():
+        with redirect_stdout(PRINTED), redirect_stderr(PRINTED):
             found = searched(Finding(result.run, reproducer, file), REPLAY_SECONDS)
             page, error = story(found.finding), found.error
         console.print(page, soft_wrap=True)

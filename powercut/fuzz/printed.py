@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from io import BufferedIOBase, TextIOWrapper
 from typing import TYPE_CHECKING, Final
 
@@ -47,19 +47,14 @@ class _Bytes(BufferedIOBase):
 class Printed(TextIOWrapper):
     """Takes the place of the standard output and error while targets run.
 
-    A logger that is made meanwhile keeps it as its stream, so each process has one. It takes what
-    these take, and never fails: that is no failure of a target.
+    It is passed to ``redirect_stdout`` and ``redirect_stderr``. A logger that is made meanwhile
+    keeps it as its stream, so each process has one. It takes what these take, and never fails: that
+    is no failure of a target.
     """
 
     def __init__(self) -> None:
         self._bytes = _Bytes()
         super().__init__(self._bytes, "utf-8", "backslashreplace", "", write_through=True)
-
-    @contextmanager
-    def receiving(self) -> Iterator[None]:
-        """Take the place of both while the context lasts."""
-        with redirect_stdout(self), redirect_stderr(self):
-            yield
 
     def close(self) -> None:
         """Stay open: other runs print too."""
@@ -68,7 +63,7 @@ class Printed(TextIOWrapper):
         """Return the lines that a failed run prints, by repeating it once."""
         kept = self._bytes.kept = bytearray()
         try:
-            with self.receiving(), suppress(Diverged):
+            with redirect_stdout(self), redirect_stderr(self), suppress(Diverged):
                 run.fresh().repeat(run.log)
         finally:
             self._bytes.kept = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
@@ -215,7 +215,7 @@ def scores(plan: Plan, processes: int, has_failed: Callable[[], bool]) -> Iterat
         for batch in batches(plan, has_failed):
             settle()
             try:
-                with SANDBOX.interruptible(), PRINTED.receiving():
+                with SANDBOX.interruptible(), redirect_stdout(PRINTED), redirect_stderr(PRINTED):
                     score = run_batch(batch)
             except KeyboardInterrupt as interrupt:
                 note = note_of_long_run(raised_at(interrupt.__traceback__))
@@ -229,7 +229,7 @@ def scores(plan: Plan, processes: int, has_failed: Callable[[], bool]) -> Iterat
 
 def _run_in_worker(batch: Batch) -> Score:
     settle()
-    with PRINTED.receiving():
+    with redirect_stdout(PRINTED), redirect_stderr(PRINTED):
         return run_batch(batch)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from contextlib import redirect_stderr, redirect_stdout
 from typing import Final
 
 from powercut.fuzz.campaign.campaign import Passing, Plan, Score
@@ -30,7 +31,7 @@ def grow(plan: Plan, scores: Iterable[Score], seconds: float = GROWTH_SECONDS) -
             if time.monotonic() >= end:
                 return added
             at_most = passing.steps - bool(plan.faults and not score.target.crash_free)
-            with PRINTED.receiving():
+            with redirect_stdout(PRINTED), redirect_stderr(PRINTED):
                 run = plan.run(score.target, passing.number, at_most).run()
             if run.failure is None:
                 add_run(plan.corpus, run, reached)

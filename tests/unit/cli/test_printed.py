@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import cast
 
@@ -110,5 +111,5 @@ def test_bytes_are_shown_escaped(module: str) -> None:
 
 
 def test_bytes_as_text_are_refused_as_by_the_standard_output() -> None:
-    with PRINTED.receiving(), pytest.raises(TypeError):
+    with redirect_stdout(PRINTED), pytest.raises(TypeError):
         sys.stdout.writelines(cast("list[str]", [b"bytes"]))
