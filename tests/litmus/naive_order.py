@@ -80,7 +80,8 @@ def _name_needs(pieces: list[Piece], first: int, a: Name, then: int, b: Name) ->
 def _directory_rename_needs(a: Name, b: Name) -> bool:
     if a.inode == b.inode or a.takes == b.gives:
         return True
-    return _changes_parent(a) and _changes_parent(b)
+    assert a.takes is not None, a
+    return _changes_parent(a) and (_changes_parent(b) or a.takes[0] == b.replaced)
 
 
 def _changes_parent(rename: Name) -> bool:

@@ -72,6 +72,12 @@ def test_a_directory_that_has_moved_away_is_not_replaced(model: PersistenceModel
 
 
 @_MODELS
+def test_a_directory_that_still_holds_another_is_not_replaced(model: PersistenceModel) -> None:
+    found = _paths_after(model, "/b /b/x /c", [("/b/x", "/x"), ("/c", "/b")])
+    assert found == {"/ /b /b/x /c", "/ /b /c /x", "/ /b /x"}
+
+
+@_MODELS
 def test_the_renames_of_one_directory_are_in_order(model: PersistenceModel) -> None:
     assert _paths_after(model, "/a", [("/a", "/b"), ("/b", "/c")]) == {"/ /a", "/ /b", "/ /c"}
 
