@@ -307,7 +307,10 @@ def note_of_worker(frame: FrameType | None) -> str:
 
 
 def run_batch(batch: Batch) -> Score:
-    """Do the runs of a batch until the deadline; run 0 of a target is always completed."""
+    """Do the runs of a batch until the deadline.
+
+    Run 0 of a target goes on after it, until it has taken ``LONG_SECONDS``.
+    """
     plan, score = batch.plan, Score(batch.target)
     for number in range(batch.first, batch.end):
         if number and plan.is_over:
@@ -321,7 +324,7 @@ def _run_one(plan: Plan, number: int, score: Score) -> None:
     current = CurrentRun(f"target {score.target.tag!r}", number, plan.seed)
 
     def is_over(run: TargetRun) -> bool:
-        """Return whether the time is over; run 0 of a target is always completed."""
+        """Return whether the time is over; run 0 of a target goes on."""
         current.run = run
         return number > 0 and plan.is_over
 
