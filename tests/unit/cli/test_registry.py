@@ -242,12 +242,12 @@ def test_target_that_cannot_be_imported_is_a_mistake_at_its_place() -> None:
 
 
 def test_package_that_hides_a_folder_of_the_project_is_named() -> None:
-    Path("crash_tests").mkdir()
-    Path("crash_tests", "notes.py").write_text("def save(ack): ...\n", encoding="ascii")
-    assert refused("explore", "crash_tests.notes:save") == (
-        f"Error: there is no module 'crash_tests.notes' in {Path.cwd()}, nor installed; "
-        f"crash_tests is {import_module('crash_tests').__file__}, which hides crash_tests of "
-        "this directory: add an empty file crash_tests/__init__.py\n"
+    Path("oracles").mkdir()
+    Path("oracles", "notes.py").write_text("def save(ack): ...\n", encoding="ascii")
+    assert refused("explore", "oracles.notes:save") == (
+        f"Error: there is no module 'oracles.notes' in {Path.cwd()}, nor installed; "
+        f"oracles is {import_module('oracles').__file__}, which hides oracles of "
+        "this directory: add an empty file oracles/__init__.py\n"
     )
 
 
