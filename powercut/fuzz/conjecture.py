@@ -63,7 +63,7 @@ class DrawnChoices(Choices):
 def simplified(
     failed: TargetRun,
     is_over: Callable[[], bool],
-    is_wanted: Callable[[TargetRun], bool] = lambda _run: True,
+    is_wanted: Callable[[TargetRun], bool],
 ) -> TargetRun:
     """Return the simplest run that Hypothesis finds, that fails as ``failed`` did and is wanted.
 

@@ -48,11 +48,6 @@ class Searched(NamedTuple):
     error: Exception | None = None
 
 
-def with_cause(finding: Finding, seconds: float = SECONDS, wall_seconds: float = inf) -> Finding:
-    """Return the finding with its cause, as ``searched`` does."""
-    return searched(finding, seconds, wall_seconds).finding
-
-
 def searched(finding: Finding, seconds: float = SECONDS, wall_seconds: float = inf) -> Searched:
     """Search the cause of a finding.
 

@@ -9,7 +9,7 @@ import pytest
 
 from powercut.fuzz.drivers.replay import replay
 from powercut.fuzz.reproducer import Finding, read_reproducer
-from powercut.report.cause import with_cause
+from powercut.report.cause import searched
 from tests.registry import REGISTRY
 
 REGRESSIONS = Path(__file__).parents[1] / "regressions"
@@ -41,7 +41,7 @@ def test_missing_barrier_is_named_and_repairs_the_run(tag: str) -> None:
     reproducer = read_reproducer(path)
     with REGISTRY.mutant(tag).planted() as make_target:
         run = replay(reproducer, make_target).run
-        cause = with_cause(Finding(run, reproducer, path)).cause
+        cause = searched(Finding(run, reproducer, path)).finding.cause
     file, first, last, unsafe = CAUSES[tag]
     assert cause is not None
     text = f"no fsync of {file} between {first} and {last}"

@@ -40,7 +40,6 @@ _REPEATED_STEPS: Final = 30
 LONG_SECONDS: Final = 5.0
 """A run usually takes milliseconds; one that takes longer than this is named in an interrupt."""
 
-
 _KINDS_OF_A_PROPERTY: Final = 4
 """The kinds of failure of one property that a target keeps: those with the shortest runs."""
 

@@ -18,7 +18,7 @@ from powercut.fuzz.action import FAULT_ON, Action, ActionKind, Arguments, Json
 from powercut.fuzz.reproducer import Finding, Reproducer
 from powercut.fuzz.target import DiskTarget, MakeTarget
 from powercut.fuzz.target_run import TargetRun
-from powercut.report.cause import by_cause, cause_of, with_cause
+from powercut.report.cause import by_cause, cause_of, searched
 from powercut.report.findings import NOT_SEARCHED
 from sim.choices import SeededChoices
 from sim.disk.calls.process import Process
@@ -106,7 +106,7 @@ def test_kill_has_no_missing_barrier() -> None:
     shorter: dict[str, Json] = {"name": "write", "arguments": {"text": "t"}}
     run = failed(in_place, Action.of_plain(WRITE), crashed(shorter, "kill", operation=1))
     assert diagnose_run(run) is None
-    finding = with_cause(Finding(run, Reproducer(run.log, "", {}), Path("f")))
+    finding = searched(Finding(run, Reproducer(run.log, "", {}), Path("f"))).finding
     assert finding.cause is not None
     assert finding.cause.text.endswith("kill during write; no fsync helps")
 
@@ -115,7 +115,7 @@ def test_a_fault_before_a_kill_is_part_of_the_cause() -> None:
     shorter: dict[str, Json] = {"name": "write", "arguments": {"text": "t"}}
     fault = Action(FAULT_ON, {"plan": "fsync /other #3 EIO:ext4"})
     run = failed(in_place, Action.of_plain(WRITE), fault, crashed(shorter, "kill", operation=1))
-    finding = with_cause(Finding(run, Reproducer(run.log, "", {}), Path("f")))
+    finding = searched(Finding(run, Reproducer(run.log, "", {}), Path("f"))).finding
     assert finding.cause is not None
     assert finding.cause.text.endswith("; fault fsync /other #* EIO:ext*, and kill during write")
     assert finding.cause.group.endswith("; kill during write")
@@ -138,13 +138,13 @@ def test_search_ends_when_the_time_is_over() -> None:
     with pytest.raises(OutOfTime):
         diagnose_run(run, wall_seconds=0)
     finding = Finding(run, Reproducer(run.log, "", {}), Path("f"))
-    ended = with_cause(finding, seconds=0).cause
+    ended = searched(finding, seconds=0).finding.cause
     assert ended is not None
     assert ended.text == (
         "a power cut loses operations on state.json; the search for a missing fsync was ended "
         "after 0 s of processor time"
     )
-    late = with_cause(finding, wall_seconds=0).cause
+    late = searched(finding, wall_seconds=0).finding.cause
     assert late is not None
     assert late.text == (
         "a power cut loses operations on state.json; the search for a missing fsync was "
@@ -160,7 +160,7 @@ def test_runs_that_miss_one_barrier_are_one_cause() -> None:
         failed(unsynced, crashed(WRITE, "power-cut")),
     ]
     findings = [
-        with_cause(Finding(run, Reproducer(run.log, "", {}), Path(str(number))))
+        searched(Finding(run, Reproducer(run.log, "", {}), Path(str(number)))).finding
         for number, run in enumerate(runs)
     ]
     groups = [[finding.path.name for finding in group] for group in by_cause(findings)]
@@ -205,7 +205,7 @@ class Taken(DiskTarget):
 def test_a_missing_barrier_is_one_cause_before_and_after_the_rename_of_its_file() -> None:
     first: dict[str, Finding] = {}
     for run in failed_runs(Taken, crashed(action("take"), "power-cut")):
-        finding = with_cause(Finding(run, Reproducer(run.log, "", {}), Path("0")))
+        finding = searched(Finding(run, Reproducer(run.log, "", {}), Path("0"))).finding
         first.setdefault(cause_of(finding).text.partition(" between")[0], finding)
     assert sorted(first) == ["no fsync of /head", "no fsync of /head.tmp"]
     assert len(by_cause(first.values())) == 1
@@ -229,7 +229,7 @@ class Appended(LazyReader):
 
 def test_the_cause_is_one_that_fails_under_the_model_of_the_run() -> None:
     (run, *_) = failed_runs(Appended, crashed(action("put"), "power-cut"), model=SCC)
-    cause = cause_of(with_cause(Finding(run, Reproducer(run.log, "", {}), Path("0"))))
+    cause = cause_of(searched(Finding(run, Reproducer(run.log, "", {}), Path("0"))).finding)
     assert cause.text.startswith("no fsync of /a between write at ")
     assert (cause.unsafe, cause.safe) == (ALL, ())
     (other,) = cause.others
@@ -239,7 +239,7 @@ def test_the_cause_is_one_that_fails_under_the_model_of_the_run() -> None:
 
 def test_a_model_is_safe_if_no_cause_fails_under_it() -> None:
     for run in failed_runs(Appended, crashed(action("put"), "power-cut")):
-        cause = cause_of(with_cause(Finding(run, Reproducer(run.log, "", {}), Path("0"))))
+        cause = cause_of(searched(Finding(run, Reproducer(run.log, "", {}), Path("0"))).finding)
         if cause.text.startswith("no fsync of / "):
             assert (cause.unsafe, cause.safe) == (("posix",), ())
             return

@@ -19,7 +19,7 @@ from powercut.fuzz import conjecture
 from powercut.fuzz.action import Action, ActionKind, Arguments, Json
 from powercut.fuzz.conjecture import answers_of, run_drawn, simplified
 from powercut.fuzz.drivers.swarm import SeededRun
-from powercut.fuzz.reduction import reduced, without_disturbances, without_steps
+from powercut.fuzz.reduction import any_failure, reduced, without_disturbances, without_steps
 from powercut.fuzz.reproducer import record
 from powercut.fuzz.run_log import NearestChoices, RecordedStep, Recorder
 from powercut.fuzz.target import MakeTarget
@@ -247,7 +247,7 @@ def test_whole_reduction_leaves_out_what_hypothesis_keeps(monkeypatch: pytest.Mo
 def test_hypothesis_gives_back_a_smaller_run_that_fails_in_the_same_way() -> None:
     for failed in failed_runs()[:3]:
         run = without_steps(failed, never)
-        smallest = simplified(run, never)
+        smallest = simplified(run, never, any_failure)
         assert smallest.log.fails_like(run.log)
         assert shortlex(answers_of(smallest)) < shortlex(answers_of(run))
 
@@ -264,7 +264,7 @@ def test_hypothesis_uses_so_many_runs_and_gives_back_the_simplest_of_them(
 
     monkeypatch.setattr(conjecture, "MOST_RUNS", 20)
     monkeypatch.setattr(conjecture, "run_drawn", counted)
-    smallest = simplified(run, never)
+    smallest = simplified(run, never, any_failure)
     # The last one repeats the result.
     assert len(drawn) == 21
     assert shortlex(answers_of(smallest)) < shortlex(answers_of(run))
