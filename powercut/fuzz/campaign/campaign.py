@@ -40,6 +40,12 @@ _REPEATED_STEPS: Final = 30
 LONG_SECONDS: Final = 5.0
 """A run usually takes milliseconds; one that takes longer than this is named in an interrupt."""
 
+ENDLESS_SECONDS: Final = 60.0
+"""A run that goes on when the time is over is interrupted once it has taken this long.
+
+Steps of some targets take more than ten seconds.
+"""
+
 _KINDS_OF_A_PROPERTY: Final = 4
 """The kinds of failure of one property that a target keeps: those with the shortest runs."""
 
@@ -308,7 +314,7 @@ def note_of_worker(frame: FrameType | None) -> str:
 def run_batch(batch: Batch) -> Score:
     """Do the runs of a batch until the deadline.
 
-    Run 0 of a target goes on after it, until it has taken ``LONG_SECONDS``.
+    Run 0 of a target goes on after it, until it has taken ``ENDLESS_SECONDS``.
     """
     plan, score = batch.plan, Score(batch.target)
     for number in range(batch.first, batch.end):
@@ -353,10 +359,10 @@ def _run_one(plan: Plan, number: int, score: Score) -> None:
 
 
 def _ended_with(plan: Plan) -> AbstractContextManager[None]:
-    """Interrupt a run that goes on when the time is over, but not before it takes long."""
+    """Interrupt a run that goes on when the time is over, but not before ``ENDLESS_SECONDS``."""
     if plan.deadline is None:
         return nullcontext()
-    return ended_after(max(LONG_SECONDS, plan.deadline - time.monotonic()))
+    return ended_after(max(ENDLESS_SECONDS, plan.deadline - time.monotonic()))
 
 
 def _must_repeat(plan: Plan, target: TargetEntry, steps: Sequence[RecordedStep]) -> None:

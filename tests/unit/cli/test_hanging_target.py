@@ -42,7 +42,7 @@ LINE = PROGRAM.count("\n")
 MAIN = """
 from powercut.cli.main import main
 from powercut.fuzz.campaign import campaign
-campaign.LONG_SECONDS = {seconds}
+campaign.LONG_SECONDS = campaign.ENDLESS_SECONDS = {seconds}
 if __name__ == "__main__":
     main()
 """

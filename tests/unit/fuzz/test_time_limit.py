@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from itertools import count
 
 import pytest
 
+from powercut.fuzz.campaign import campaign
+from powercut.fuzz.target import TargetEntry
 from powercut.fuzz.time_limit import TimeOver, ended_after
+from sim.disk.crash.persistence import POSIX
 
 
 @pytest.fixture
@@ -41,3 +46,19 @@ def test_alarm_that_was_set_before_is_set_afterwards(alarm: list[int]) -> None:
     assert signal.getitimer(signal.ITIMER_REAL)[0] > 3500
     signal.raise_signal(signal.SIGALRM)
     assert alarm == [signal.SIGALRM]
+
+
+def test_a_slow_run_at_the_end_of_a_campaign_is_not_taken_for_an_endless_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits: list[float] = []
+
+    def noted(seconds: float) -> AbstractContextManager[None]:
+        limits.append(seconds)
+        return nullcontext()
+
+    monkeypatch.setattr(campaign, "ended_after", noted)
+    target = TargetEntry("saved-file", "tests.unit.fuzz.saved_file:saved_file")
+    plan = campaign.Plan((target,), POSIX, 0, 1, deadline=time.monotonic() - 1)
+    campaign.run_batch(next(campaign.batches(plan)))
+    assert {*limits} == {campaign.ENDLESS_SECONDS}
