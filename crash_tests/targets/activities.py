@@ -29,6 +29,8 @@ _COUNTS: Final = (12, 48, 96)
 _STEPS: Final = (0, 4, 12, 30)
 _ADVANCES: Final = (1, 40, 4_000, 100_000)
 _MOST_HOURS: Final = 24
+_HOURS_UNTIL_DECIDED: Final = 2
+"""No activity takes longer, unless a fault keeps it from being recorded."""
 
 
 class ActivitiesTarget(DurableStore):
@@ -90,7 +92,7 @@ class ActivitiesTarget(DurableStore):
 
     def _reopen(self, arguments: Arguments) -> str:
         """Let all that is under way end; close the database and open it again."""
-        self._until_done()
+        self._until_done(_HOURS_UNTIL_DECIDED)
         return super()._reopen(arguments)
 
     # -- activities ----------------------------------------------------------------------
@@ -207,7 +209,7 @@ class ActivitiesTarget(DurableStore):
         """Let everything be performed; count it by its end."""
         self._plan_answers([])
         self._reopen({})
-        if not self._until_done():
+        if not self._until_done(_MOST_HOURS):
             raise Starved("an activity is never decided")
         rows = self._rows()
         assert rows is not None
@@ -218,12 +220,12 @@ class ActivitiesTarget(DurableStore):
             effects, is_decided = self._ledger.effects[key], key in self._decided
             self.by_end[row["action"], row["status"], is_decided, effects] += 1
 
-    def _until_done(self) -> bool:
-        """Let hours pass until every activity is decided; return whether that is so.
+    def _until_done(self, hours: int) -> bool:
+        """Let up to ``hours`` pass until every activity is decided; return whether that is so.
 
         One whose outcome a fault has kept from its record is decided by the next boot.
         """
-        for _ in range(_MOST_HOURS):
+        for _ in range(hours):
             self._world.loop.run_until_idle()
             rows = self._rows() if self._open and self._state.stopped is None else None
             if rows is None or all(row["status"] != "INTENT" for row in rows.activities.values()):
