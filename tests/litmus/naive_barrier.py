@@ -16,6 +16,7 @@ from tests.litmus.naive_piece import (
     Creation,
     Data,
     Entry,
+    Freeing,
     Name,
     OldTails,
     Piece,
@@ -301,6 +302,11 @@ class Barrier:
         if isinstance(piece, Data):
             end = piece.offset + len(piece.data)
             drops = [size.drops_from for size in sizes if size.drops_from >= 0]
+            drops += [
+                freeing.drops_from for later, freeing in enumerate(self.pieces)
+                if later > index and later in self.covered and freeing.inode == piece.inode
+                and isinstance(freeing, Freeing)
+            ]  # fmt: skip
             kept = min([end, *drops]) - piece.offset
             return [replace(piece, data=piece.data[:kept])] if kept > 0 else []
         return [piece]

@@ -16,6 +16,7 @@ from sim.disk.crash.micro_operation import (
     Arrival,
     Departure,
     ForgetName,
+    FreeBlocks,
     LinkName,
     MicroOperation,
     MoveName,
@@ -167,8 +168,8 @@ def _left_over(
         micro = ordering.micros[index]
         parts: Iterable[MicroOperation] = losses_left.get(index, ())
         if durable >> index & 1:
-            if isinstance(micro, SetSize):
-                cut = sys.maxsize if micro.cut is None else micro.cut
+            if isinstance(micro, SetSize | FreeBlocks):
+                cut = _cut_from(micro)
                 cut_from[micro.number] = min(cut, cut_from.get(micro.number, cut))
             if isinstance(micro, Arrival) and index not in passing:
                 names.setdefault(given_name(micro), micro.number)
@@ -196,6 +197,13 @@ def _is_taken(unlink: UnlinkName, names: dict[Name, int]) -> bool:
 
 def _is_back(removal: UnlinkName | ForgetName, names: dict[Name, int]) -> bool:
     return names.get(taken_name(removal)) == removal.number
+
+
+def _cut_from(micro: SetSize | FreeBlocks) -> int:
+    """Return the byte from which a piece drops everything; a very large number if it drops none."""
+    if isinstance(micro, FreeBlocks):
+        return micro.start
+    return sys.maxsize if micro.cut is None else micro.cut
 
 
 def _without_cut(micro: Size | WriteBlock, cut: int) -> Iterator[MicroOperation]:
