@@ -73,6 +73,15 @@ NAME_CLASSES: Final = (
             "cp=A2 log=A1 old=- t=B2 | cp=B2 log=- old=A1 t=- | cp=B2 log=A1 old=- t=-"
         ),
     }),
+    Litmus("replace a file, then remove another", bodies.f_o, classes.replace_and_clean_up, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs": (
+            "f=A1 o=A1 t=B1 | f=B1 o=- t=- | f=B1 o=A1 t=-"
+        ),
+        "posix": (
+            "f=A1 o=- t=- | f=A1 o=- t=B1 | f=A1 o=A1 t=- | f=A1 o=A1 t=B1 | f=B1 o=- t=- | "
+            "f=B1 o=A1 t=-"
+        ),
+    }),
     Litmus("sync another, link, unlink the first name", bodies.f_o, classes.sync_link_unlink, {
         "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": (
             "f=- g=A1 o=A1,B1 | f=A1 g=- o=A1,B1 | f=A1 g=A1 o=A1,B1"

@@ -107,6 +107,13 @@ def replace_twice(disk: Calls) -> None:
         disk.rename("t", "f")
 
 
+def replace_and_clean_up(disk: Calls) -> None:
+    disk.write("t", "B1")
+    disk.fsync("t")
+    disk.rename("t", "f")
+    disk.unlink("o")
+
+
 def replace_twice_last_unsynced(disk: Calls) -> None:
     disk.write("t", "B1")
     disk.fsync("t")

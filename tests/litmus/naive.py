@@ -14,9 +14,16 @@ from itertools import product
 
 from sim.disk.cache.operation import FailedSync, Operation, Rename, Sync
 from sim.disk.crash.image import Image
-from sim.disk.crash.persistence import Coverage, PersistenceModel, RenameParts, StaleBytes
+from sim.disk.crash.persistence import (
+    Coverage,
+    MetadataInOrder,
+    PersistenceModel,
+    RenameParts,
+    StaleBytes,
+)
 from tests.litmus.naive_barrier import Barrier
 from tests.litmus.naive_cut import losses, pieces_of
+from tests.litmus.naive_log import logged_rename, waits_for
 from tests.litmus.naive_order import needs, ordered, unit_of
 from tests.litmus.naive_piece import (
     SECTOR,
@@ -51,6 +58,7 @@ class NaiveDisk:
         self.unsettled: set[tuple[Entry, int]] = set()
         self.old_tails: OldTails = {}
         self.calls: list[Operation] = []
+        self.last_call = 0
 
     def advance(self, operation: Operation, call: int) -> None:
         """Read one operation of the journal."""
@@ -70,6 +78,7 @@ class NaiveDisk:
                 self.old_tails, self.calls,
             )  # fmt: skip
         self.calls.append(operation)
+        self.last_call = call
 
     def _with_losses_of(self, inode: int) -> list[Piece]:
         """Return the pieces, with the loss of a name by this inode cut off each rename."""
@@ -118,7 +127,13 @@ class NaiveDisk:
         model, pieces, log_tree = self.model, self.unsynced, self.has_log_tree()
         if needs(model, pieces, first, then):
             return True
-        return ordered(model, pieces, first, then, log_tree=log_tree)
+        if ordered(model, pieces, first, then, log_tree=log_tree):
+            return True
+        rename = logged_rename(self.calls)
+        until_fsync = model.metadata_in_order is MetadataInOrder.UNTIL_FSYNC
+        if not until_fsync or rename is None:
+            return False
+        return waits_for(self.last_call - len(self.calls) + 1 + rename, pieces[first], pieces[then])
 
     def has_log_tree(self) -> bool:
         """Return whether a barrier on an inode has come since the boot or the last ``sync``."""

@@ -15,10 +15,47 @@ EXAMPLES: Final[tuple[Program, ...]] = (
     [("chmod", "f", 0o600), ("link", "f", "g"), ("rename", "f", "h"), ("unlink", "g")],
     [("fsync", "f"), ("sync",), ("link", "f", "g"), ("unlink", "f")],
     [("fsync", "f"), ("link", "f", "g"), ("unlink", "f")],
+    # The kernel logs a rename of a file at once if the file is in the log, so that no later change
+    # of another file overtakes it.
+    [("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "f"), ("unlink", "d/f")],
+    [("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "h"), ("append", "f", "C1"),
+     ("chmod", "d/f", 0o600)],
+    [("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "f"), ("truncate", "d/f", 1)],
+    [("mkdir", "e"), ("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "e/g"),
+     ("unlink", "d/f")],
+    # A size that posix_fallocate gives a file, and the creation of a file, have no place in order.
+    [("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "f"), ("allocate", "d/f", 0, 9)],
+    [("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "f"), ("create", "h")],
+    # It may have left the log if a barrier on another file came after its last change, or after it.
+    [("write", "g", "B2", 0), ("fsync", "f"), ("fsync", "g"), ("rename", "g", "f"),
+     ("unlink", "d/f")],
+    [("write", "g", "B2", 0), ("fsync", "g"), ("fsync", "d/f"), ("rename", "g", "f"),
+     ("unlink", "d/f")],
+    [("write", "g", "B2", 0), ("fsync", "g"), ("fsync", "g"), ("rename", "g", "f"),
+     ("unlink", "d/f")],
+    [("fsync", "d/f"), ("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "f"),
+     ("unlink", "d/f")],
+    [("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "f"), ("unlink", "d/f"),
+     ("fsync", "d")],
+    [("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "h"), ("write", "f", "C3", 0),
+     ("fsync", "f"), ("unlink", "d/f")],
+    [("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "f"), ("unlink", "d/f"),
+     ("create", "h"), ("fsync", "h")],
+    # The log has only the last names of a file.
+    [("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "f"), ("unlink", "d/f"),
+     ("unlink", "f")],
+    [("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "f"), ("rename", "f", "h"),
+     ("unlink", "d/f")],
+    [("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "h"), ("link", "d/f", "g"),
+     ("unlink", "f")],
+    # A directory is not logged with its renames.
+    [("mkdir", "e"), ("fsync", "e"), ("rename", "e", "h"), ("unlink", "d/f")],
     # A name in a directory means nothing without the directory.
     [("mkdir", "e"), ("link", "f", "e/g")],
     # Data that a truncation has cut off does not come back when the file grows.
     [("write", "f", "C3", 0), ("truncate", "f", 1), ("fsync", "d"), ("truncate", "f", 9)],
+    # Nor does it if a barrier on other pages has covered the truncation.
+    [("write", "g", "B2", 4095), ("truncate", "g", 0), ("write_synced", "g", "C1", 8192)],
     # A truncation that extends the file brings back what a durable one cut off.
     [("truncate", "f", 1), ("fsync", "f"), ("truncate", "f", 512)],
     [("truncate", "f", 1), ("append", "f", "B1"), ("truncate", "f", 1),

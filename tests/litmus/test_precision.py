@@ -60,6 +60,7 @@ FORBIDDEN: Final = (
     (REAL, "hard link, unlink the first name", "f=- g=-"),
     (REAL, "sync another, sync all, link, unlink the first name", "f=- g=- o=A1,B1"),
     (JOURNALED, "sync another, link, unlink the first name", "f=- g=- o=A1,B1"),
+    (REAL, "replace a file, then remove another", "f=A1 o=- t=B1"),
     (JOURNALED, "link, sync, link another, unlink (B3)", "f=A1 g=- o=A1 p=-"),
     (JOURNALED, "rename, append to another, fsync it", "f=A1 g=- o=A1,B1"),
     (REAL, "rename, fsync", "f=A1 g=-"),

@@ -102,15 +102,24 @@ class Ordering:
         # The set of all pieces that the model keeps in order, with their predecessors.
         self._metadata = 0
 
-    def add(self, micro: MicroOperation, *, is_directory: bool = False) -> None:
-        """Add the next piece; ``is_directory``: it names or moves a directory."""
+    def add(
+        self,
+        micro: MicroOperation,
+        *,
+        is_directory: bool = False,
+        after: tuple[int, int] | None = None,
+    ) -> None:
+        """Add the next piece; ``is_directory``: it names or moves a directory.
+
+        ``after`` is a rename that it cannot overtake: the operation, and the inode that it moves.
+        """
         index = len(self.micros)
         if isinstance(micro, Content):
             units = self._units_of(micro)
             self._append(micro, self._before_content(micro, units), 0)
             self._remember_content(micro, index, units)
         else:
-            order = self._metadata if self._in_order(micro) else 0
+            order = self._earlier(after) if _has_place(micro) else 0
             self._append(micro, self._before(micro, is_directory), order)
             self._remember(micro, index, is_directory)
 
@@ -129,11 +138,12 @@ class Ordering:
         all_needs.append(needs)
         all_order.append(order)
 
-    def _in_order(self, micro: NotContent) -> bool:
-        """Return whether this piece follows all earlier metadata."""
-        if isinstance(micro, GrowSize) and micro.cause in _NOT_IN_ORDER:
-            return False
-        return self.model.orders_metadata and not isinstance(micro, CreateInode | FreeBlocks)
+    def _earlier(self, after: tuple[int, int] | None) -> int:
+        """Return the set of pieces that metadata follows: all earlier metadata, or a rename."""
+        if self.model.orders_metadata:
+            return self._metadata
+        index = None if after is None else self._arrivals.get(after)
+        return 0 if index is None else self.order[index] | 1 << index
 
     def creation(self, number: int) -> int | None:
         """Return the index of the piece that creates this inode; None if that is durable."""
@@ -374,6 +384,12 @@ class Ordering:
             return [(content.number, 0)]
         first, last = content.offset // unit_bytes, (_end(content) - 1) // unit_bytes
         return [(content.number, unit) for unit in range(first, last + 1)]
+
+
+def _has_place(micro: NotContent) -> bool:
+    """Return whether a piece has a place in the order of metadata."""
+    is_apart = isinstance(micro, GrowSize) and micro.cause in _NOT_IN_ORDER
+    return not (is_apart or isinstance(micro, CreateInode | FreeBlocks))
 
 
 def _blocks_in(size_bytes: int) -> int:

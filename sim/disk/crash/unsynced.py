@@ -49,6 +49,7 @@ class Unsynced:
         model: PersistenceModel,
         platter: Inodes,
         unsynced: Iterable[Carried] = (),
+        log_order: LogOrder | None = None,
     ) -> None:
         self.model = model
         self.allows_more = False
@@ -61,7 +62,7 @@ class Unsynced:
         self._uncut: list[tuple[Operation, int]] = []
         self._whole_calls = model.with_whole_calls()
         self._notes = Notes()
-        self._log_order = LogOrder()
+        self._log_order = log_order or LogOrder()
         self._has_log = model.coverage is Coverage.NEEDS
         # The files whose platter may hold bytes beyond their size.
         self._surplus: set[int] = set()
@@ -118,9 +119,10 @@ class Unsynced:
                 self._fail_sync(operation)
             case _:
                 self._uncut.append((operation, number))
-        if self._has_log:
-            # A barrier has cut the renames before it by now.
-            self._log_order.advance(operation, number)
+        # A barrier has cut the renames before it by now.
+        if self._has_log and self._log_order.advance(operation, number) and self.log_tree:
+            self.allows_more = True
+            self._keep(self.micros)
 
     def _cut(self, sync: Sync | None = None) -> None:
         """Cut the waiting operations, of which ``sync`` is about to cover some.
@@ -135,8 +137,9 @@ class Unsynced:
                 self._add(micro)
 
     def _add(self, micro: MicroOperation) -> None:
-        named = isinstance(micro, NameChange)
-        self._ordering.add(micro, is_directory=named and self.is_directory(micro.number))
+        is_directory = isinstance(micro, NameChange) and self.is_directory(micro.number)
+        after = self._log_order.rename_before(micro.number) if self.log_tree else None
+        self._ordering.add(micro, is_directory=is_directory, after=after)
 
     # -- of earlier operations (pieces.Earlier) ------------------------------------------
 
@@ -217,6 +220,7 @@ class Unsynced:
                 self._apply(content, [], sync)
                 return
         self._cut(sync)
+        self._log_order.end_rename()
         with_losses = with_losses_of(self._ordering, sync.inode)
         if len(with_losses) > len(self._ordering.micros):
             self._keep(with_losses)
@@ -338,9 +342,7 @@ class Unsynced:
     def copy(self) -> Unsynced:
         """Return a copy, which advances by itself."""
         carried = (*self.log_tree, *self.micros, *self._notes, *self._surpluses())
-        copy = Unsynced(self.model, self.platter, carried)
-        copy._log_order = self._log_order.copy()
-        return copy
+        return Unsynced(self.model, self.platter, carried, self._log_order.copy())
 
     def carried_over(self, operations: int) -> tuple[Carried, ...]:
         """Return the pieces and notes, with operations numbered as the next lifetime does it.
