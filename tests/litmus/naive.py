@@ -23,7 +23,7 @@ from sim.disk.crash.persistence import (
 )
 from tests.litmus.naive_barrier import Barrier
 from tests.litmus.naive_cut import losses, pieces_of
-from tests.litmus.naive_log import logged_rename, waits_for
+from tests.litmus.naive_log import waits_for
 from tests.litmus.naive_order import needs, ordered, unit_of
 from tests.litmus.naive_piece import (
     SECTOR,
@@ -58,7 +58,7 @@ class NaiveDisk:
         self.unsettled: set[tuple[Entry, int]] = set()
         self.old_tails: OldTails = {}
         self.calls: list[Operation] = []
-        self.last_call = 0
+        self.numbered: dict[int, Operation] = {}
 
     def advance(self, operation: Operation, call: int) -> None:
         """Read one operation of the journal."""
@@ -78,7 +78,7 @@ class NaiveDisk:
                 self.old_tails, self.calls,
             )  # fmt: skip
         self.calls.append(operation)
-        self.last_call = call
+        self.numbered[call] = operation
 
     def _with_losses_of(self, inode: int) -> list[Piece]:
         """Return the pieces, with the loss of a name by this inode cut off each rename."""
@@ -129,11 +129,8 @@ class NaiveDisk:
             return True
         if ordered(model, pieces, first, then, log_tree=log_tree):
             return True
-        rename = logged_rename(self.calls)
         until_fsync = model.metadata_in_order is MetadataInOrder.UNTIL_FSYNC
-        if not until_fsync or rename is None:
-            return False
-        return waits_for(self.last_call - len(self.calls) + 1 + rename, pieces[first], pieces[then])
+        return until_fsync and waits_for(self.numbered, pieces[first], pieces[then])
 
     def has_log_tree(self) -> bool:
         """Return whether a barrier on an inode has come since the boot or the last ``sync``."""

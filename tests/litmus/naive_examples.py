@@ -26,7 +26,7 @@ EXAMPLES: Final[tuple[Program, ...]] = (
     # A size that posix_fallocate gives a file, and the creation of a file, have no place in order.
     [("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "f"), ("allocate", "d/f", 0, 9)],
     [("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "f"), ("create", "h")],
-    # It may have left the log if a barrier on another file came after its last change, or after it.
+    # It may have left the log if a barrier on another file came after its last change.
     [("write", "g", "B2", 0), ("fsync", "f"), ("fsync", "g"), ("rename", "g", "f"),
      ("unlink", "d/f")],
     [("write", "g", "B2", 0), ("fsync", "g"), ("fsync", "d/f"), ("rename", "g", "f"),
@@ -41,6 +41,17 @@ EXAMPLES: Final[tuple[Program, ...]] = (
      ("fsync", "f"), ("unlink", "d/f")],
     [("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "f"), ("unlink", "d/f"),
      ("create", "h"), ("fsync", "h")],
+    # Changes after the next barrier overtake it, and those that a barrier may have logged.
+    [("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "f"), ("fsync", "d/f"),
+     ("unlink", "d/f")],
+    [("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "f"), ("link", "d/f", "h"),
+     ("unlink", "d/f"), ("fsync", "h")],
+    [("write", "g", "B2", 0), ("link", "f", "e"), ("sync",), ("fsync", "d/f"),
+     ("append", "g", "C1"), ("fsync", "g"), ("rename", "g", "h"), ("rename", "d/f", "f"),
+     ("fsync", "e")],
+    # A barrier that makes it durable frees nothing.
+    [("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "d/g"), ("unlink", "f"),
+     ("fsync", "d")],
     # The log has only the last names of a file.
     [("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "f"), ("unlink", "d/f"),
      ("unlink", "f")],

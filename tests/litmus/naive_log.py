@@ -1,9 +1,9 @@
-"""The rename that btrfs logs at once: ``docs/disk.md``, section "Order"."""
+"""The renames that btrfs logs at once: ``docs/disk.md``, section "Order"."""
 
 from __future__ import annotations
 
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sim.disk.cache.operation import (
     Allocate,
@@ -19,16 +19,26 @@ from sim.disk.cache.operation import (
 from tests.litmus.naive_order import is_metadata
 from tests.litmus.naive_piece import Entry, Name, Piece, Size, Sized
 
+Calls = Mapping[int, Operation]
+"""The calls so far, by number, in their order."""
 
-def logged_rename(calls: Sequence[Operation]) -> int | None:
-    """Return the index of the rename for which later metadata waits now, or None."""
-    for index in range(len(calls) - 1, -1, -1):
-        call = calls[index]
-        if isinstance(call, Sync):
-            return None
-        if isinstance(call, Rename) and _is_in_log(call.inode, calls[:index]):
-            return None if _is_undone(call, calls[index + 1 :]) else index
-    return None
+
+def waits_for(calls: Calls, first: Piece, then: Piece) -> bool:
+    """Return whether ``then`` waits for ``first``, the new name of a logged rename."""
+    rename = calls.get(first.call)
+    if not isinstance(rename, Rename) or not isinstance(first, Name) or first.gives is None:
+        return False
+    between = [call for number, call in calls.items() if first.call < number <= then.call]
+    if not between or any(isinstance(call, Sync) for call in between):
+        return False
+    is_written = isinstance(then, Size) and then.sized in (Sized.WRITE, Sized.BLOCK)
+    if then.inode == first.inode or not (is_metadata(then) or is_written):
+        return False
+    before = [call for number, call in calls.items() if number < first.call]
+    after = [call for number, call in calls.items() if number > first.call]
+    return _is_in_log(rename.inode, before) and not (
+        _is_undone(rename, after) or _may_be_logged(then, calls)
+    )
 
 
 def _is_in_log(inode: int, calls: Sequence[Operation]) -> bool:
@@ -49,13 +59,13 @@ def _is_in_log(inode: int, calls: Sequence[Operation]) -> bool:
 def _is_undone(rename: Rename, later: Sequence[Operation]) -> bool:
     """Return whether a later call changes a name of the file, or one of its two names."""
     return any(
-        call.inode == rename.inode or entries(call) & entries(rename)
+        call.inode == rename.inode or _entries(call) & _entries(rename)
         for call in later
         if isinstance(call, Link | Unlink | Rename)
     )
 
 
-def entries(call: Link | Unlink | Rename) -> set[Entry]:
+def _entries(call: Link | Unlink | Rename) -> set[Entry]:
     """Return the directory entries that a call adds or removes."""
     found = {(call.directory, call.name)}
     if isinstance(call, Rename):
@@ -63,11 +73,11 @@ def entries(call: Link | Unlink | Rename) -> set[Entry]:
     return found
 
 
-def waits_for(rename: int, first: Piece, then: Piece) -> bool:
-    """Return whether ``then`` waits for ``first``, as the new name of call ``rename``."""
-    if not isinstance(first, Name) or first.call != rename or first.gives is None:
-        return False
-    if then.call <= rename or then.inode == first.inode:
-        return False
-    is_written = isinstance(then, Size) and then.sized in (Sized.WRITE, Sized.BLOCK)
-    return is_metadata(then) or is_written
+def _may_be_logged(piece: Piece, calls: Calls) -> bool:
+    """Return whether a later barrier was on an inode that a piece changes."""
+    directories = piece.directories if isinstance(piece, Name) else set[int]()
+    changed = {piece.inode, *directories}
+    return any(
+        number > piece.call and isinstance(call, Sync) and call.inode in changed
+        for number, call in calls.items()
+    )

@@ -9,8 +9,9 @@ other name, is not logged at all (class B19).
 
 from __future__ import annotations
 
+import sys
 from stat import S_ISDIR
-from typing import Final
+from typing import Final, NamedTuple
 
 from sim.disk.cache.operation import (
     Allocate,
@@ -24,8 +25,20 @@ from sim.disk.cache.operation import (
     Unlink,
     Write,
 )
+from sim.disk.crash.micro_operation import MicroOperation, directories_of
 
 _NO_INODE: Final = 0
+
+
+class _LoggedRename(NamedTuple):
+    """A rename, operation ``number``, that was logged at once.
+
+    Changes before the next barrier, which is operation ``end``, do not overtake it.
+    """
+
+    number: int
+    rename: Rename
+    end: int = sys.maxsize
 
 
 class LogOrder:
@@ -35,7 +48,8 @@ class LogOrder:
     """
 
     __slots__ = (
-        "_barriers", "_changed", "_last_other", "_logged", "_logged_rename", "_replaced", "_synced",
+        "_barriers", "_changed", "_last_other", "_logged", "_logged_renames", "_replaced",
+        "_synced",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -47,8 +61,7 @@ class LogOrder:
         # The inode of the last barrier, and the number of the last barrier on any other inode.
         self._synced = _NO_INODE
         self._last_other = 0
-        # The rename that was logged at once, and its number, until a barrier or another change.
-        self._logged_rename: tuple[int, Rename] | None = None
+        self._logged_renames: list[_LoggedRename] = []
 
     def copy(self) -> LogOrder:
         """Return a copy, which advances by itself."""
@@ -58,14 +71,14 @@ class LogOrder:
         copy._barriers = dict(self._barriers)
         copy._replaced = set(self._replaced)
         copy._synced, copy._last_other = self._synced, self._last_other
-        copy._logged_rename = self._logged_rename
+        copy._logged_renames = list(self._logged_renames)
         return copy
 
     def advance(self, operation: Operation, number: int) -> bool:
-        """Read operation ``number`` of the journal; return whether it undoes a logged rename."""
-        undoes = isinstance(operation, Link | Unlink | Rename) and self._undoes(operation)
-        if undoes or isinstance(operation, Sync | FailedSync):
-            self.end_rename()
+        """Read operation ``number`` of the journal.
+
+        Return whether earlier changes may overtake a rename from now on that they could not.
+        """
         match operation:
             case Create(mode=mode) if S_ISDIR(mode):
                 pass
@@ -76,17 +89,23 @@ class LogOrder:
                 self._barriers[inode] = number
                 if inode in self._changed:
                     self._logged[inode] = self._changed[inode]
+                return self._end_renames(inode, number)
             case FailedSync():
                 self._follow(_NO_INODE)
                 self._last_other = number
+                self._logged_renames.clear()
+            case Link() | Unlink():
+                return self._undo(operation)
             case Rename(inode=inode, replaced=replaced, links_left=links_left):
                 if replaced and not links_left:
                     self._replaced.add(replaced)
+                undoes = self._undo(operation)
                 if self._is_in_log(inode):
-                    self._logged_rename = number, operation
+                    self._logged_renames.append(_LoggedRename(number, operation))
+                return undoes
             case _:
                 pass
-        return undoes
+        return False
 
     def _follow(self, inode: int) -> None:
         """Note that the last barrier is on ``inode``."""
@@ -102,27 +121,47 @@ class LogOrder:
         """
         return self._logged.get(inode, 0) > self._last_other
 
-    def _undoes(self, change: Link | Unlink | Rename) -> bool:
-        """Return whether a change of names is one of the file or the names of the logged rename.
+    def _undo(self, change: Link | Unlink | Rename) -> bool:
+        """Forget the logged renames that a later change of names undoes; return whether it does.
 
         The log has only the last names of a file.
         """
-        if self._logged_rename is None:
-            return False
-        _, rename = self._logged_rename
-        names = _names(rename)
-        return change.inode == rename.inode or not names.isdisjoint(_names(change))
+        names = _names(change)
+        kept = [
+            each
+            for each in self._logged_renames
+            if each.rename.inode != change.inode and names.isdisjoint(_names(each.rename))
+        ]
+        undoes = len(kept) < len(self._logged_renames)
+        self._logged_renames = kept
+        return undoes
 
-    def end_rename(self) -> None:
-        """Let later changes overtake the logged rename."""
-        self._logged_rename = None
+    def _end_renames(self, inode: int, number: int) -> bool:
+        """Note that barrier ``number``, on an inode, ends the time of the last logged rename.
 
-    def rename_before(self, inode: int) -> tuple[int, int] | None:
-        """Return the rename that changes of ``inode`` cannot overtake: operation and inode."""
-        if self._logged_rename is None:
-            return None
-        number, rename = self._logged_rename
-        return None if rename.inode == inode else (number, rename.inode)
+        Forget those that it makes durable; return whether there are others.
+        """
+        self._logged_renames = [
+            each if each.end < number else each._replace(end=number)
+            for each in self._logged_renames
+            if inode not in {_NO_INODE, each.rename.inode, each.rename.to_directory}
+        ]
+        return bool(self._logged_renames)
+
+    def rename_before(self, micro: MicroOperation) -> tuple[int, int] | None:
+        """Return the rename that a piece cannot overtake: operation and inode.
+
+        There is none if the piece is of the same file, or if a barrier that came after it was on
+        an inode that it changes: then the log may have the piece.
+        """
+        for number, rename, end in self._logged_renames:
+            if number < micro.operation < end and micro.number != rename.inode:
+                return None if self._may_be_logged(micro) else (number, rename.inode)
+        return None
+
+    def _may_be_logged(self, micro: MicroOperation) -> bool:
+        changed = micro.number, *directories_of(micro)
+        return any(self._barriers.get(inode, 0) > micro.operation for inode in changed)
 
     def covers_nothing(self, sync: Sync) -> bool:
         """Return whether a barrier is on an inode whose last name a rename has taken."""

@@ -113,13 +113,18 @@ class Unsynced:
         match operation:
             case Sync() if self._log_order.covers_nothing(operation):
                 self._cut()
+                self._note_order(operation, number)
             case Sync():
-                self._sync(operation)
+                self._sync(operation, number)
             case FailedSync():
                 self._fail_sync(operation)
+                self._note_order(operation, number)
             case _:
                 self._uncut.append((operation, number))
-        # A barrier has cut the renames before it by now.
+                self._note_order(operation, number)
+
+    def _note_order(self, operation: Operation, number: int) -> None:
+        """Note an operation in the order of the log; a barrier has cut those before it by now."""
         if self._has_log and self._log_order.advance(operation, number) and self.log_tree:
             self.allows_more = True
             self._keep(self.micros)
@@ -138,7 +143,7 @@ class Unsynced:
 
     def _add(self, micro: MicroOperation) -> None:
         is_directory = isinstance(micro, NameChange) and self.is_directory(micro.number)
-        after = self._log_order.rename_before(micro.number) if self.log_tree else None
+        after = self._log_order.rename_before(micro) if self.log_tree else None
         self._ordering.add(micro, is_directory=is_directory, after=after)
 
     # -- of earlier operations (pieces.Earlier) ------------------------------------------
@@ -210,17 +215,18 @@ class Unsynced:
 
     # -- barriers ----------------------------------------------------------------------
 
-    def _sync(self, sync: Sync) -> None:
+    def _sync(self, sync: Sync, number: int) -> None:
         if not self._ordering.micros:
             # Most barriers cover nothing but the last writes to their file, and these as a whole.
             waiting = self._uncut
-            content = [uncut(each, number) for each, number in waiting if is_content(each, sync)]
+            content = [uncut(each, at) for each, at in waiting if is_content(each, sync)]
             if len(content) == len(waiting):
                 waiting.clear()
                 self._apply(content, [], sync)
+                self._note_order(sync, number)
                 return
         self._cut(sync)
-        self._log_order.end_rename()
+        self._note_order(sync, number)
         with_losses = with_losses_of(self._ordering, sync.inode)
         if len(with_losses) > len(self._ordering.micros):
             self._keep(with_losses)

@@ -57,6 +57,29 @@ def test_later_metadata_of_other_files_waits_for_the_rename() -> None:
     ]
 
 
+def test_a_barrier_on_another_file_changes_nothing_for_what_came_before_it() -> None:
+    process = _process()
+    calls = _replaced(process)
+    calls.unlink("o")
+    calls.fsync("p")
+    calls.create("q")
+    assert _followers(process) == ["removal of directory entry 'o'"]
+    calls.fsync("p")
+    assert _followers(process) == ["removal of directory entry 'o'"]
+
+
+def test_a_barrier_on_a_file_may_log_its_changes() -> None:
+    process = _process()
+    process.link("/p", "/q")
+    process.sync()
+    calls = _replaced(process)
+    calls.unlink("q")
+    assert _followers(process) == ["removal of directory entry 'q'"]
+    calls.fsync("p")
+    assert process.disk.unsynced().allows_more
+    assert _followers(process) == []
+
+
 def test_what_the_rename_needs_comes_with_it() -> None:
     process = _process()
     calls = Calls(process)
