@@ -49,6 +49,8 @@ EXAMPLES: Final[tuple[Program, ...]] = (
     [("write", "g", "B2", 0), ("link", "f", "e"), ("sync",), ("fsync", "d/f"),
      ("append", "g", "C1"), ("fsync", "g"), ("rename", "g", "h"), ("rename", "d/f", "f"),
      ("fsync", "e")],
+    [("mkdir", "e"), ("sync",), ("write", "d/g", "B2", 0), ("fsync", "d/g"),
+     ("rename", "d/g", "d/f"), ("rename", "e", "d/e"), ("fsync", "")],
     # A barrier that makes it durable frees nothing.
     [("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "d/g"), ("unlink", "f"),
      ("fsync", "d")],

@@ -91,9 +91,9 @@ class LogOrder:
                     self._logged[inode] = self._changed[inode]
                 return self._end_renames(inode, number)
             case FailedSync():
-                self._follow(_NO_INODE)
                 self._last_other = number
-                self._logged_renames.clear()
+                ended, self._logged_renames = self._logged_renames, []
+                return bool(ended)
             case Link() | Unlink():
                 return self._undo(operation)
             case Rename(inode=inode, replaced=replaced, links_left=links_left):
@@ -116,8 +116,8 @@ class LogOrder:
     def _is_in_log(self, inode: int) -> bool:
         """Return whether a file is in the log if anything is.
 
-        Only barriers on this file came after its last change but one on it has covered. So a
-        commit in the background has left the file to that barrier, or has left nothing to it.
+        All barriers since its last synced change were on this file. So if a commit in the
+        background has emptied the log after that change, nothing is in it.
         """
         return self._logged.get(inode, 0) > self._last_other
 

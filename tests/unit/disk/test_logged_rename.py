@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -80,6 +81,26 @@ def test_a_barrier_on_a_file_may_log_its_changes() -> None:
     assert _followers(process) == []
 
 
+@pytest.mark.parametrize(
+    "barrier",
+    [
+        lambda process: Calls(process).fsync(),
+        lambda process: Calls(process).fsync("f"),
+        lambda process: process.sync(),
+    ],
+    ids=["fsync of the directory", "fsync of the file", "sync"],
+)
+def test_a_rename_that_is_durable_is_forgotten(barrier: Callable[[Process], None]) -> None:
+    process = _process()
+    calls = _replaced(process)
+    barrier(process)
+    calls.append("p", "C1")
+    calls.fsync("p")
+    calls.append("p", "C1")
+    calls.fsync("p")
+    assert not process.disk.unsynced().allows_more
+
+
 def test_what_the_rename_needs_comes_with_it() -> None:
     process = _process()
     calls = Calls(process)
@@ -111,11 +132,12 @@ def test_what_came_before_the_rename_waits_for_nothing() -> None:
 
 
 @pytest.mark.parametrize("policy", SyncFailure)
-def test_a_barrier_that_fails_lets_later_changes_overtake_it(policy: SyncFailure) -> None:
+def test_a_barrier_that_fails_lets_other_changes_overtake_it(policy: SyncFailure) -> None:
     process = _process()
     calls = _replaced(process)
-    _fail_fsync(process, "p", policy)
     calls.unlink("o")
+    _fail_fsync(process, "p", policy)
+    calls.create("q")
     assert _followers(process) == []
 
 
