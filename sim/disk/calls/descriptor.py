@@ -18,7 +18,7 @@ FIRST_DESCRIPTOR: Final = 1 << 29
 
 
 class OpenFile:
-    """An open file description; ``DescriptorTable.open`` makes it.
+    """An open file description; ``open`` makes it.
 
     ``number`` is the inode's, ``path`` is the path given to ``open``, ``offset`` is in bytes.
     ``sync_errors`` counts the failed syncs of this inode that this description has reported.
@@ -58,19 +58,6 @@ class DescriptorTable:
         assert not self.files
         self.first = self._next = first
         self._free.clear()
-
-    def open(
-        self, number: int, path: str, flags: OpenFlags, is_directory: bool, sync_errors: int, /
-    ) -> int:
-        """Make an open file description of inode ``number``, and return its descriptor."""
-        file = OpenFile()
-        file.number = number
-        file.path = path
-        file.flags = flags
-        file.is_directory = is_directory
-        file.sync_errors = sync_errors
-        file.offset = 0
-        return self.add(file)
 
     def add(self, file: OpenFile) -> int:
         """Return a new descriptor of an open file description."""

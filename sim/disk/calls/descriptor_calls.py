@@ -53,14 +53,14 @@ class DescriptorCalls(ProcessState):
 
     def dup(self, fd: int, /) -> int:
         """Return one more descriptor of the same open file description."""
-        file = self._file(c_int(fd))
+        file = self._file(fd)
         if len(self._files) >= self._descriptors.limit:
             raise os_error(errno.EMFILE)
         return self._descriptors.add(file)
 
     def dup_from(self, fd: int, lowest: int, /) -> int:
         """Return one more descriptor, from ``lowest`` on (``F_DUPFD`` of ``fcntl``)."""
-        file, lowest = self._file(c_int(fd)), c_int(lowest)
+        file, lowest = self._file(fd), c_int(lowest)
         if not 0 <= lowest < self._descriptors.first + self._descriptors.limit:
             raise os_error(errno.EINVAL)
         descriptor = self._descriptors.add_from(lowest, file)
@@ -114,7 +114,7 @@ class DescriptorCalls(ProcessState):
 
     def get_blocking(self, fd: int, /) -> bool:
         """Return whether an open file description is without ``O_NONBLOCK``."""
-        return not self._file(c_int(fd)).flags.number & os.O_NONBLOCK
+        return not self._file(fd).flags.number & os.O_NONBLOCK
 
     def set_blocking(self, fd: int, blocking: object, /) -> None:
         """Clear or set ``O_NONBLOCK``; it has no effect on files and directories."""
@@ -125,7 +125,7 @@ class DescriptorCalls(ProcessState):
 
     def status_flags(self, fd: int, /) -> int:
         """Return the access mode and the status flags (``F_GETFL`` of ``fcntl``)."""
-        return self._file(c_int(fd)).flags.number & ~_ONLY_AT_OPEN | _LARGE_FILE
+        return self._file(fd).flags.number & ~_ONLY_AT_OPEN | _LARGE_FILE
 
     def set_status_flags(self, fd: int, flags: int, /) -> None:
         """Set ``O_APPEND``, ``O_NOATIME`` and ``O_NONBLOCK`` (``F_SETFL``); others stay.

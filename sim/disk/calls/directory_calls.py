@@ -97,7 +97,7 @@ class DirectoryCalls(StatCalls):
 
     def fchdir(self, fd: int | HasFileno) -> None:
         """Make an open directory the one that relative paths start from."""
-        self._enter(self._inode(self._file(file_descriptor(fd)).number))
+        self._enter(self._inode(self._file(fd, convert=file_descriptor).number))
 
     def getcwd(self) -> str:
         """Return the absolute path of the current directory."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 from sim.disk.cache.inode import ROOT, Inode
 from sim.disk.cache.inode_table import InodeTable
@@ -20,16 +20,11 @@ from sim.disk.os_error import os_error
 LINKS_MAX: Final = 40
 
 
-class Opening(NamedTuple):
-    """The end of a walk of ``open``: ``name`` in ``directory`` is ``inode``, or does not exist.
+Opening: TypeAlias = tuple[Inode, str, Inode | None, bool]
+"""The end of a walk of ``open``: a directory, a name in it, and its inode if it exists.
 
-    ``must_be_directory`` is True if a slash at the end of the path or of a link required one.
-    """
-
-    directory: Inode
-    name: str
-    inode: Inode | None
-    must_be_directory: bool
+The last part is True if a slash at the end of the path or of a link requires a directory.
+"""
 
 
 @dataclass(slots=True)
@@ -78,7 +73,7 @@ class Walk:
             if inode is None and not creating:
                 raise self._failed(errno.ENOENT)
             if inode is None or not (inode.link_text and follow):
-                return Opening(directory, name.last, inode, must_be_directory)
+                return directory, name.last, inode, must_be_directory
             name = self._link(inode)
             directory = self.parent(name, directory)
 

@@ -9,8 +9,8 @@ delegating method for each would cost as much as the call itself.
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sim.disk.cache.inode import ROOT, Inode
 from sim.disk.calls.arguments import c_int
@@ -22,6 +22,9 @@ from sim.disk.calls.permissions import SEARCH, WRITE, Identity
 from sim.disk.disk import DEAD, Disk
 from sim.disk.os_error import os_error
 from sim.errors import PowerOff
+
+if TYPE_CHECKING:
+    from _typeshed import HasFileno
 
 _PERMISSION_BITS: Final = 0o7777
 
@@ -107,13 +110,23 @@ class ProcessState:
         if self._power.off:
             raise PowerOff(DEAD)
 
-    def _file(self, descriptor: int, path: object = None) -> OpenFile:
-        """Return the open file description of a descriptor; EBADF if there is none."""
-        if self._power.off:
-            raise PowerOff(DEAD)
-        file = self._files.get(descriptor)
-        if file is None:
-            raise os_error(errno.EBADF, path)
+    def _file(
+        self,
+        descriptor: int | HasFileno,
+        path: object = None,
+        convert: Callable[[Any], int] = c_int,
+    ) -> OpenFile:
+        """Return the open file description of a descriptor; EBADF if there is none.
+
+        ``convert`` is the conversion of the argument; the number of an open file needs none.
+        """
+        file = self._files.get(descriptor) if type(descriptor) is int else None
+        if file is None or self._power.off:
+            number = convert(descriptor)
+            self._must_live()
+            file = self._files.get(number)
+            if file is None:
+                raise os_error(errno.EBADF, path)
         return file
 
     def _forget_locks(self, file: OpenFile) -> None:
@@ -149,14 +162,14 @@ class ProcessState:
         """
         if self._power.off:
             raise PowerOff(DEAD)
-        head = name.head if dir_fd is None else None
-        if head is not None:
+        head = name.head
+        if dir_fd is None and head is not None:
             known = self._dentries.get(head)
             if known is not None:
                 return known
         walk = self._walk(path, path2)
         directory = walk.parent(name, self._start(name, dir_fd, path, path2))
-        if head is not None and self._trusted and not walk.links:
+        if dir_fd is None and head is not None and self._trusted and not walk.links:
             directory = self._dentries[head] = self._cache.own(directory.number)
         return directory
 

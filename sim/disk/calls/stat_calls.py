@@ -84,7 +84,7 @@ class StatCalls(ProcessState):
 
     def fstat(self, fd: int) -> os.stat_result:
         """Return the attributes of an open file."""
-        return stat_result(self._inode(self._file(c_int(fd)).number))
+        return stat_result(self._inode(self._file(fd).number))
 
     def access(
         self,
@@ -119,7 +119,7 @@ class StatCalls(ProcessState):
 
     def fstatvfs(self, fd: int, /) -> os.statvfs_result:
         """Return the size and the limits of the file system of an open file."""
-        self._file(c_int(fd))
+        self._file(fd)
         return _file_system()
 
     def pathconf(self, path: FileDescriptorOrPath, name: str | int) -> int:
@@ -163,7 +163,7 @@ def stat_result(inode: Inode) -> os.stat_result:
 
 
 def _whole_result(inode: Inode) -> os.stat_result:
-    is_directory = inode.is_directory
+    is_directory = inode.parent != 0
     accessed, accessed_float = _seconds(inode.atime_ns)
     modified, modified_float = _seconds(inode.mtime_ns)
     changed, changed_float = _seconds(inode.ctime_ns)

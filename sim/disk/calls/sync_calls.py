@@ -21,11 +21,11 @@ class SyncCalls(ProcessState):
 
     def fsync(self, fd: int | HasFileno) -> None:
         """Make the content and the attributes of an inode durable."""
-        self._sync(self._file(file_descriptor(fd)))
+        self._sync(self._file(fd, convert=file_descriptor))
 
     def fdatasync(self, fd: int | HasFileno) -> None:
         """Make the content of an inode durable, and the attributes that reading it needs."""
-        self._sync(self._file(file_descriptor(fd)), data_only=True)
+        self._sync(self._file(fd, convert=file_descriptor), data_only=True)
 
     def sync(self) -> None:
         """Make everything durable."""
