@@ -155,10 +155,14 @@ class RealFileSystem:
         return sorted(self._calls.listdir(self._path(path)))
 
     def kind(self, path: str) -> FileKind | None:
+        found, mode = self._path(path), 0
         try:
-            mode = self._calls.stat(self._path(path)).st_mode
+            mode = self._calls.lstat(found).st_mode
+            if stat.S_ISLNK(mode):
+                mode = self._calls.stat(found).st_mode
         except FileNotFoundError:
-            return self._kind_of_nothing(path)
+            # A link that leads to no file has a mode of its own.
+            return FileKind.OTHER if mode else None
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
@@ -166,14 +170,6 @@ class RealFileSystem:
         if stat.S_ISREG(mode):
             return FileKind.FILE
         return FileKind.DIRECTORY if stat.S_ISDIR(mode) else FileKind.OTHER
-
-    def _kind_of_nothing(self, path: str) -> FileKind | None:
-        """Return the kind of a path that leads to no file: a link to nothing, or no name."""
-        try:
-            self._calls.lstat(self._path(path))
-        except FileNotFoundError:
-            return None
-        return FileKind.OTHER
 
     def sync_dir(self, path: str) -> None:
         calls = self._calls
