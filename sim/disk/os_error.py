@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 
 def os_error(number: int, filename: object = None, filename2: object = None) -> OSError:
@@ -16,5 +17,6 @@ def os_error(number: int, filename: object = None, filename2: object = None) -> 
     return OSError(number, os.strerror(number), _shown(filename), None, _shown(filename2))
 
 
-def _shown(filename: object) -> object:
-    return os.fspath(filename) if isinstance(filename, os.PathLike) else filename
+def _shown(filename: Any) -> object:
+    # As ``os.PathLike``, whose test of an instance takes longer.
+    return os.fspath(filename) if hasattr(type(filename), "__fspath__") else filename
