@@ -126,7 +126,8 @@ class ContentCalls(SyncCalls):
             raise os_error(errno.EISDIR, path)
         if not self._identity.may(inode, WRITE):
             raise os_error(errno.EACCES, path)
-        self._resize(inode.number, length, self._text(where), path)
+        text = self._text(where)
+        self.disk.resize(self._changeable(inode.number, length, text, path), length, text)
 
     def ftruncate(self, fd: int, length: int, /) -> None:
         """Cut an open file to ``length`` bytes, or extend it to them with zeros."""
@@ -136,7 +137,8 @@ class ContentCalls(SyncCalls):
         file = self._file(fd)
         if not file.flags.writable:
             raise os_error(errno.EINVAL)
-        self._resize(file.number, length, file.path)
+        inode = self._changeable(file.number, length, file.path)
+        self.disk.resize(inode, length, file.path)
 
     def posix_fallocate(self, fd: int, offset: int, length: int, /) -> None:
         """Extend the file to ``offset + length`` bytes; it never shrinks.
@@ -194,9 +196,6 @@ class ContentCalls(SyncCalls):
             data_only = file.flags.sync_data_only and not flags & os.RWF_SYNC
             self._sync(file, data_only=data_only, start=offset, end=offset + count)
         return count
-
-    def _resize(self, number: int, length: int, text: str, path: object = None) -> None:
-        self.disk.resize(self._changeable(number, length, text, path), length, text)
 
     def _changeable(self, number: int, size: int, text: str, path: object = None) -> Inode:
         """Return the inode of a file that is to have ``size`` bytes; EFBIG above the limit."""
