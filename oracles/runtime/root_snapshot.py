@@ -127,8 +127,8 @@ class RootSnapshot(NamedTuple):
         return SnapshotReader().read(files)
 
     def excusing(self, session_ids: Collection[str]) -> RootSnapshot:
-        """Return this snapshot with these sessions excused."""
-        return self._replace(excused=session_ids)
+        """Return this snapshot with these sessions excused; they usually are none, as before."""
+        return self._replace(excused=session_ids) if session_ids or self.excused else self
 
     def with_ended(self, ended: Collection[str] | None) -> RootSnapshot:
         """Return this snapshot with the sessions that have a row in ``ended`` as collected ones.

@@ -128,7 +128,8 @@ def decode_line(encoded: bytes, session_id: str, path: str) -> Line:
     durable = _durable(members["durable"], seq) if has_durable else None
     if owner != session_id:
         raise BadSeal(f"it belongs to session_id={owner!r}")
-    return Line(seq, ts, session_id, event, data, durable)
+    # A recovery makes many lines, and the constructor of a named tuple is a call of Python.
+    return tuple.__new__(Line, (seq, ts, session_id, event, data, durable))
 
 
 def _no_line(members: JsonObject, path: str) -> BadSeal | NewerFormat:

@@ -218,7 +218,8 @@ def classified(
         if entry.verdict is PendingVerdict.REPLAYED:
             # The end of the log is a part of this very entry.
             found = found.with_tail_explained()
-    text = text._replace(content=text.content[: text.size_bytes - found.torn_bytes])
+    if found.torn_bytes:
+        text = text._replace(content=text.content[: -found.torn_bytes])
     return text, found, entry
 
 
