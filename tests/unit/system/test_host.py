@@ -167,18 +167,21 @@ def test_kinds_of_files_are_distinguished(host: Host, tmp_path: Path) -> None:
     host.files.mkdir("directory")
     host.files.open("file", OpenMode.CREATE).close()
     os.mkfifo(tmp_path / "pipe")
-    os.symlink("directory", tmp_path / "link")
+    for target, name in (("directory", "link"), ("nothing", "dangling"), ("loop", "loop")):
+        os.symlink(target, tmp_path / name)
 
-    kinds = [host.files.kind(name) for name in ("directory", "file", "pipe", "link", "nothing", "")]
+    kinds = {name: host.files.kind(name) for name in ["", "nothing", *os.listdir(tmp_path)]}
 
-    assert kinds == [
-        FileKind.DIRECTORY,
-        FileKind.FILE,
-        FileKind.OTHER,
-        FileKind.DIRECTORY,
-        None,
-        FileKind.DIRECTORY,
-    ]
+    assert kinds == {
+        "": FileKind.DIRECTORY,
+        "nothing": None,
+        "directory": FileKind.DIRECTORY,
+        "file": FileKind.FILE,
+        "pipe": FileKind.OTHER,
+        "link": FileKind.DIRECTORY,
+        "dangling": FileKind.OTHER,
+        "loop": FileKind.OTHER,
+    }
 
 
 def test_an_absolute_path_is_taken_as_it_is(host: Host, tmp_path: Path) -> None:

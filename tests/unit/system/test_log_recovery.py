@@ -8,6 +8,7 @@ import pytest
 
 from system.errors import StorageFull
 from system.storage.framing import Framing
+from system.storage.log_recovery import classified
 from system.storage.log_report import PendingVerdict
 from tests.unit.system.faulty_files import FaultyHost
 from tests.unit.system.logs import (
@@ -24,6 +25,16 @@ from tests.unit.system.logs import (
 )
 
 MIDDLE = encoded(2, "b").replace(b"said", b"sard")
+
+
+@pytest.mark.parametrize("torn", [b"", encoded(3, "c")[:50]])
+def test_a_log_is_classified_without_its_torn_end(here: FaultyHost, torn: bytes) -> None:
+    here.write(PATH, content("a", "b") + torn)
+
+    text, found, _ = classified(here.files, PATH, SESSION, [0], "")
+
+    assert text.content == content("a", "b")
+    assert (text.size_bytes, found.torn_bytes) == (len(content("a", "b") + torn), len(torn))
 
 
 @both_framings
