@@ -44,6 +44,7 @@ _FLAGS: Final = {
     OpenMode.CREATE: os.O_RDWR | os.O_CREAT | os.O_EXCL | _EVERY,
     OpenMode.APPEND: os.O_RDWR | os.O_APPEND | _EVERY,
 }
+_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class RealFile:
@@ -173,7 +174,7 @@ class RealFileSystem:
 
     def sync_dir(self, path: str) -> None:
         calls = self._calls
-        descriptor = calls.open(self._path(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = calls.open(self._path(path), _DIRECTORY)
         try:
             calls.fsync(descriptor)
         finally:

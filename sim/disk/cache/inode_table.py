@@ -44,6 +44,10 @@ class InodeTable:
         self.path_caches: tuple[PathCache, ...] = ()
         self.never_named: frozenset[int] = frozenset()
 
+    def __getitem__(self, number: int) -> Inode:
+        """Return the inode for reading; ``KeyError`` if no inode has this number."""
+        return self.changed.get(number) or self.base[number]
+
     def get(self, number: int) -> Inode | None:
         """Return the inode for reading, or None if no inode has this number."""
         found = self.changed.get(number)

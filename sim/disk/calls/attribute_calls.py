@@ -62,7 +62,7 @@ class AttributeCalls(ProcessState):
         """Change the permission bits of an open file."""
         fd, mode = c_int(fd), c_int(mode)
         file = self._file(fd)
-        self._set_mode(self._inode(file.number), mode, file.path)
+        self._set_mode(self._cache[file.number], mode, file.path)
 
     def chown(
         self,
@@ -85,7 +85,7 @@ class AttributeCalls(ProcessState):
         """Change owner and group of an open file."""
         fd, uid, gid = c_int(fd), user_or_group(uid, "uid"), user_or_group(gid, "gid")
         file = self._file(fd)
-        self._set_owner(self._inode(file.number), uid, gid, file.path)
+        self._set_owner(self._cache[file.number], uid, gid, file.path)
 
     def lchown(self, path: StrOrBytesPath, uid: int, gid: int) -> None:
         """Change owner and group of a path, of the link itself if it is a symbolic link."""

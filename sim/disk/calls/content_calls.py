@@ -87,7 +87,7 @@ class ContentCalls(SyncCalls):
             if (position, whence) != (0, os.SEEK_SET):
                 raise UnsupportedOperation("lseek: a directory can only be rewound")
             return 0
-        inode = self._inode(file.number)
+        inode = self._cache[file.number]
         match whence:
             case os.SEEK_SET:
                 offset = position
@@ -167,7 +167,7 @@ class ContentCalls(SyncCalls):
             raise os_error(errno.EBADF)
         if file.is_directory:
             raise os_error(errno.EISDIR)
-        data = self._inode(file.number).read(offset, length)
+        data = self._cache[file.number].read(offset, length)
         interposer = self.disk.interposer
         if interposer is None:
             return data
@@ -177,7 +177,7 @@ class ContentCalls(SyncCalls):
         """Return the inode of a file that is open for writing; EBADF if it is not."""
         if not file.flags.writable:
             raise os_error(errno.EBADF)
-        return self._inode(file.number)
+        return self._cache[file.number]
 
     def _put(self, file: OpenFile, inode: Inode, data: bytes, offset: int, flags: int = 0) -> int:
         """Write some bytes, and sync them if the file was opened so; return their number.
@@ -201,7 +201,7 @@ class ContentCalls(SyncCalls):
         """Return the inode of a file that is to have ``size`` bytes; EFBIG above the limit."""
         if size > FILE_MAX_BYTES:
             raise os_error(errno.EFBIG, path)
-        inode = self._inode(number)
+        inode = self._cache[number]
         self._drop_privileges(inode, text)
         return inode
 

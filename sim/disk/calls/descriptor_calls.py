@@ -135,7 +135,7 @@ class DescriptorCalls(ProcessState):
         fd, flags = c_int(fd), c_int(flags)
         file = self._file(fd)
         is_added = flags & os.O_NOATIME and not file.flags.no_access_time
-        if is_added and not self._identity.owns(self._inode(file.number)):
+        if is_added and not self._identity.owns(self._cache[file.number]):
             raise os_error(errno.EPERM)
         if flags & os.O_DIRECT:
             raise UnsupportedOperation("fcntl: O_DIRECT is not modelled; leave it out")

@@ -60,7 +60,7 @@ class DirectoryCalls(StatCalls):
         """Return an iterator over the entries that a directory has now."""
         where = optional_path_or_descriptor(path, "scandir")
         directory = self._listed(where, path)
-        found = [(name, self._inode(directory.entries[name])) for name in _names(directory)]
+        found = [(name, self._cache[directory.entries[name]]) for name in _names(directory)]
         if isinstance(where, int):
             return DirectoryEntries(
                 DirectoryEntry(self, name, name, inode, where) for name, inode in found
@@ -97,7 +97,7 @@ class DirectoryCalls(StatCalls):
 
     def fchdir(self, fd: int | HasFileno) -> None:
         """Make an open directory the one that relative paths start from."""
-        self._enter(self._inode(self._file(fd, convert=file_descriptor).number))
+        self._enter(self._cache[self._file(fd, convert=file_descriptor).number])
 
     def getcwd(self) -> str:
         """Return the absolute path of the current directory."""
@@ -105,10 +105,10 @@ class DirectoryCalls(StatCalls):
         names: list[str] = []
         number = self._working_directory
         while number != ROOT:
-            directory = self._inode(number)
+            directory = self._cache[number]
             if not directory.is_linked:
                 raise os_error(errno.ENOENT)
-            parent = self._inode(directory.parent)
+            parent = self._cache[directory.parent]
             names += [name for name, entry in parent.entries.items() if entry == number]
             number = parent.number
         return "/" + "/".join(reversed(names))

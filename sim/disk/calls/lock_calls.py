@@ -128,7 +128,7 @@ class LockCalls(ProcessState):
             case os.SEEK_CUR:
                 start += file.offset
             case os.SEEK_END:
-                start += BLOCK_BYTES if file.is_directory else self._inode(file.number).size
+                start += BLOCK_BYTES if file.is_directory else self._cache[file.number].size
             case _:
                 raise os_error(errno.EINVAL)
         if start > LONG_MAX:

@@ -105,7 +105,7 @@ class NameCalls(ProcessState):
             file = self._files.get(int(own_descriptor[1]))
             if file is None:
                 raise os_error(errno.ENOENT, src, dst)
-            inode = self._inode(file.number)
+            inode = self._cache[file.number]
         directory = self._vacant(name, dst_fd, src, dst)
         if file is not None and not follow:
             # The link itself, which lies on another file system.
@@ -290,7 +290,7 @@ class NameCalls(ProcessState):
         while directory.number != ancestor:
             if directory.number == ROOT:
                 return False
-            directory = self._inode(directory.parent)
+            directory = self._cache[directory.parent]
         return True
 
     def _may_be_named(self, file: OpenFile, inode: Inode) -> bool:

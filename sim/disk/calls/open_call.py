@@ -86,7 +86,7 @@ class OpenCall(ProcessState):
         if name.head is not None:
             directory = self._parent(name, dir_fd, path)
             number = directory.entries.get(name.last)
-            inode = None if number is None else self._inode(number)
+            inode = None if number is None else self._cache[number]
             if inode is None and not flags.create:
                 raise os_error(errno.ENOENT, path)
             if inode is None or not inode.link_text:

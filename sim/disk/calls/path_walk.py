@@ -42,11 +42,11 @@ class Walk:
 
         Raises ``OSError``: ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG, EACCES.
         """
-        directory = self._inode(ROOT) if name.absolute else start
+        directory = self.inodes[ROOT] if name.absolute else start
         for part in name.parents:
             directory = self._enter(directory, part)
-        if name.last:
-            self._search(directory)
+        if name.last and not self.identity.may_search(directory):
+            raise self._failed(errno.EACCES)
         return directory
 
     def resolve(self, name: PathName, start: Inode, *, follow: bool = True) -> Inode:
@@ -85,16 +85,17 @@ class Walk:
         if name in {"", "."}:
             return directory
         if name == "..":
-            return self._inode(directory.parent)
+            return self.inodes[directory.parent]
         number = directory.entries.get(name)
         if number is not None:
-            return self._inode(number)
+            return self.inodes[number]
         if is_too_long(name) and directory.is_linked:
             raise self._failed(errno.ENAMETOOLONG)
         return None
 
     def _enter(self, directory: Inode, name: str) -> Inode:
-        self._search(directory)
+        if not self.identity.may_search(directory):
+            raise self._failed(errno.EACCES)
         inode = self._found(directory, name)
         if inode.link_text:
             inode = self._follow(inode, directory)
@@ -125,15 +126,6 @@ class Walk:
         inode = self.lookup(directory, name)
         if inode is None:
             raise self._failed(errno.ENOENT)
-        return inode
-
-    def _search(self, directory: Inode) -> None:
-        if not self.identity.may_search(directory):
-            raise self._failed(errno.EACCES)
-
-    def _inode(self, number: int) -> Inode:
-        inode = self.inodes.get(number)
-        assert inode is not None, number
         return inode
 
     def _failed(self, number: int) -> OSError:

@@ -144,13 +144,6 @@ class ProcessState:
         """Return the path with which a descriptor was opened."""
         return self._file(fd).path
 
-    # -- inodes ----------------------------------------------------------------------------
-
-    def _inode(self, number: int) -> Inode:
-        """Return an inode for reading."""
-        cache = self._cache
-        return cache.changed.get(number) or cache.base[number]
-
     # -- paths -----------------------------------------------------------------------------
 
     def _parent(
@@ -192,7 +185,7 @@ class ProcessState:
             number = self._parent(name, dir_fd, path, path2).entries.get(name.last)
             if number is None:
                 raise os_error(errno.ENOENT, path, path2)
-            inode = self._inode(number)
+            inode = self._cache[number]
             if not (inode.link_text and follow):
                 return inode
         start = self._start(name, dir_fd, path, path2)
@@ -207,7 +200,7 @@ class ProcessState:
         if where == NO_DESCRIPTOR:
             self._must_live()
             raise os_error(errno.EFAULT, path)
-        return self._inode(self._file(where, path).number)
+        return self._cache[self._file(where, path).number]
 
     def _text(self, where: PathName | int) -> str:
         """Return the path that the journal shows for a call on ``where``, which was found."""
@@ -218,15 +211,15 @@ class ProcessState:
         if name.error:
             raise os_error(name.error, path, path2)
         if name.absolute:
-            return self._inode(ROOT)
+            return self._cache[ROOT]
         if dir_fd is None:
-            return self._inode(self._working_directory)
+            return self._cache[self._working_directory]
         file = self._files.get(dir_fd)
         if file is None:
             raise os_error(errno.EBADF, path, path2)
         if not file.is_directory:
             raise os_error(errno.ENOTDIR, path, path2)
-        return self._inode(file.number)
+        return self._cache[file.number]
 
     def _walk(self, path: object, path2: object = None) -> Walk:
         return Walk(self._cache, self._identity, path, path2)
@@ -237,7 +230,7 @@ class ProcessState:
         """Return the inode of a last component, or None; no link is followed."""
         number = directory.entries.get(name)
         if number is not None:
-            return self._inode(number)
+            return self._cache[number]
         return self._walk(path, path2).lookup(directory, name) if is_too_long(name) else None
 
     # -- permissions -----------------------------------------------------------------------

@@ -84,7 +84,7 @@ class StatCalls(ProcessState):
 
     def fstat(self, fd: int) -> os.stat_result:
         """Return the attributes of an open file."""
-        return stat_result(self._inode(self._file(fd).number))
+        return stat_result(self._cache[self._file(fd).number])
 
     def access(
         self,
@@ -134,7 +134,7 @@ class StatCalls(ProcessState):
         """Return a limit for an open file; -1 if there is none."""
         fd, number = file_descriptor(fd), configuration_name(name)
         if fd < 0 or _needs_file(number):
-            return _limit(number, self._inode(self._file(fd).number))
+            return _limit(number, self._cache[self._file(fd).number])
         self._must_live()
         return _LIMIT_OF_NUMBER[number]
 

@@ -130,7 +130,7 @@ class TransferCalls(ContentCalls):
             # Linux adds unsigned numbers, and meets the overflow first.
             overflows = start < 0 <= start + count or to_start < 0 <= to_start + count
             raise os_error(errno.EOVERFLOW if overflows else errno.EINVAL)
-        count = min(count, max(self._inode(source.number).size - start, 0))
+        count = min(count, max(self._cache[source.number].size - start, 0))
         if to_start >= FILE_MAX_BYTES:
             raise os_error(errno.EFBIG)
         if source.number == target.number and abs(start - to_start) < count:
