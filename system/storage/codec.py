@@ -168,13 +168,12 @@ def unseal(line: bytes) -> JsonObject:
     if not line.endswith(_SEALED % actual):
         raise BadSeal(_foreign(line) or _bad_crc(line, actual))
     try:
-        value, end = _scan(body.decode("ascii"), 0)
+        # ``decode`` would also skip white space, which takes half as long again.
+        value, end = _decoder.raw_decode(body.decode("ascii"))
         if end < len(body):
             raise ValueError(f"extra data at offset {end}")
         if not value:
             raise ValueError("it has no members")
-    except StopIteration as stop:
-        raise BadSeal(f"it is not canonical JSON: no value at offset {stop.value}") from None
     except (ValueError, RecursionError) as error:
         raise BadSeal(f"it is not canonical JSON: {error}") from None
     # JSON text that ends with a brace is an object.
@@ -207,7 +206,4 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
 
 
-# ``decode`` and ``raw_decode`` of the decoder would each be one more call.
-_scan: Final[Callable[[str, int], tuple[Json, int]]] = vars(
-    JSONDecoder(parse_constant=_no_constant)
-)["scan_once"]
+_decoder: Final = JSONDecoder(parse_constant=_no_constant)

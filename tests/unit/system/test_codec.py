@@ -146,7 +146,6 @@ def test_no_beginning_passes(length: int) -> None:
         (bytes(4096), "NUL byte at offset 0"),
         (sealed_anyway(b'{"a":NaN}'), "it is not canonical JSON: NaN is not a JSON number"),
         (sealed_anyway(b'{"a":\xff}'), "it is not canonical JSON: 'ascii' codec can't decode byte"),
-        (sealed_anyway(b"}"), "it is not canonical JSON: no value at offset 0"),
         (sealed_anyway(b"{}"), "it is not canonical JSON: it has no members"),
         (sealed_anyway(b"{}}"), "it is not canonical JSON: extra data at offset 2"),
         (sealed_anyway(b'{"a":1]}'), "it is not canonical JSON: Expecting ',' delimiter"),
