@@ -34,6 +34,7 @@ from powercut.fuzz.reproducer import FAILURES
 from powercut.report.exploration import exploration_table, plain_models, verdict_line
 from powercut.report.findings import (
     MOST_FINDINGS,
+    endless_lines,
     finding_lines,
     plain_causes,
     short_line,
@@ -245,7 +246,7 @@ def _report(
         print_lines(console, finding_lines(diagnosis, cause) if whole else [short_line(cause)])
         if whole:
             console.print()
-    print_lines(console, repair_lines(diagnosis))
+    print_lines(console, [*repair_lines(diagnosis), *endless_lines(diagnosis)])
     console.print(verdict_line(diagnosis))
 
 

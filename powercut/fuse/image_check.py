@@ -28,10 +28,14 @@ _KEY_BITS: Final = 64
 
 
 class Checked(NamedTuple):
-    """The result of one check. ``is_flaky``: it failed once and passed once."""
+    """The result of one check.
+
+    ``is_flaky``: it failed once and passed once. ``is_endless``: it did not end in its time.
+    """
 
     violation: Violation | None
     is_flaky: bool = False
+    is_endless: bool = False
 
 
 class Checks(Protocol):
@@ -79,7 +83,8 @@ class _Commands:
         second = self._place.run(command, image, lines, timeout_s)
         if second.passed:
             return Checked(None, is_flaky=True)
-        return Checked(CheckFailed(f"the check fails, {first}", acknowledged=lines))
+        failure = CheckFailed(f"the check fails, {first}", acknowledged=lines)
+        return Checked(failure, is_endless=second.exit_status is None)
 
 
 class LongContent(bytes):

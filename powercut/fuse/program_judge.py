@@ -17,7 +17,9 @@ from faults.crash_point import CrashPoint
 from oracles.history import Known
 from oracles.violation import Violation
 from powercut.counted import counted
+from powercut.explorer.built_explorer import MOST_ENDLESS
 from powercut.explorer.check_violation import FAILS_AT_START
+from powercut.explorer.judge import MOST_ENDLESS_IN_ALL
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.recovery import at_its_start
@@ -73,7 +75,9 @@ class ProgramJudge:
 
     It is also the checker with which missing barriers are searched. ``show`` is called with a text
     for the user each time that a part of the work is done. When ``is_over`` returns True, the
-    checks that are running are ended, and the verdicts are those so far.
+    checks that are running are ended, and the verdicts are those so far. A pass in which
+    ``MOST_ENDLESS`` checks do not end leaves its other images out, and after
+    ``MOST_ENDLESS_IN_ALL`` nothing more is checked.
     """
 
     def __init__(
@@ -102,6 +106,8 @@ class ProgramJudge:
         self.counts = Counts(0, 0, 0)
         self.is_blind = False
         self._is_stopped = False
+        self._endless = 0
+        self._has_left_out = False
 
     def must_pass_undamaged(self) -> None:
         """Raise ``HarnessError`` if the check fails on a disk that no crash has damaged.
@@ -189,7 +195,7 @@ class ProgramJudge:
     def is_over(self, found: Exploration) -> bool:
         """Return whether there is no time for another check."""
         del found
-        return self._is_over()
+        return self._gives_up or self._is_over()
 
     def recoveries(self, found: Exploration, failure: Failure) -> Sequence[InterruptedRecovery]:
         """Return the recovery that the second crash of a failure interrupts."""
@@ -328,13 +334,23 @@ class ProgramJudge:
         with checks_folder() as folder:
             results = in_processes(processes, lambda number: work(folder, number), self._tick)
             with closing(results):
+                endless = 0
                 for done, (place, checked) in enumerate(results, 1):
+                    endless += checked.is_endless
+                    self._endless += checked.is_endless
                     yield place, checked
                     if len(images) > 1:
                         self._show(f"checking images: {done:,} of {len(images):,}")
+                    if endless >= MOST_ENDLESS and done < len(images):
+                        self._has_left_out = True
+                        break
+
+    @property
+    def _gives_up(self) -> bool:
+        return self._endless >= MOST_ENDLESS_IN_ALL
 
     def _tick(self) -> None:
-        if self._is_over():
+        if self._gives_up or self._is_over():
             raise Stopped
 
     def _verdict(
@@ -347,6 +363,7 @@ class ProgramJudge:
         verdict = Exploration(
             fitting(model, workload.journal, MOST_SECTORS), workload, self,
             built=len(found), states=len(checked), exhaustive=whole, stopped=self._is_stopped,
+            endless=self._endless if self._has_left_out else 0, gave_up=self._gives_up,
         )  # fmt: skip
         for each in checked:
             violation = self._results[each.key].violation

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import pytest
 
 from oracles.history import Known
 from oracles.violation import CheckFailed
+from powercut.explorer.built_explorer import MOST_ENDLESS
 from powercut.explorer.cause import NoGap
 from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.repair import OutOfTime
@@ -20,6 +21,7 @@ from powercut.fuse.image_check import Checked, CommandCheck, FilesCheck, file_co
 from powercut.fuse.program_judge import ProgramJudge
 from powercut.fuse.recording import Acknowledgement, Recording
 from powercut.fuse.recovery_crashes import Recovery
+from powercut.report.findings import endless_lines
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal_file import encode_journal
@@ -56,6 +58,13 @@ def of_files(count: int) -> Recording:
         process.close(process.open(f"/{number}", os.O_CREAT | os.O_WRONLY))
     ends = (Acknowledgement(len(disk.journal), "done"),)
     return Recording(("app",), "", "", "/disk", 0, ends, (), disk.journal)
+
+
+def unknown_disk() -> Disk:
+    """Return a disk that no crash of these programs leaves."""
+    disk = Disk()
+    Process(disk).mkdir("/unknown")
+    return disk
 
 
 def only_one_alone(images: Iterable[Found], most: int) -> list[Found]:
@@ -101,10 +110,59 @@ def test_a_time_that_is_over_after_the_checks_ends_the_search_for_barriers() -> 
     assert not verdicts["posix"].stopped
     over.append("now")
     assert [cause.gap for cause in diagnose(verdicts).causes] == [NoGap.NOT_SEARCHED]
-    unknown = Disk()
-    Process(unknown).mkdir("/unknown")
     with pytest.raises(OutOfTime):
-        judge.violation(unknown, Known((), ()))
+        judge.violation(unknown_disk(), Known((), ()))
+
+
+class _Hangs:
+    """Does not end if ``which`` is true for the paths of an image."""
+
+    def __init__(self, which: Callable[[Collection[str]], bool]) -> None:
+        self._which = which
+
+    def begin(self, folder: str) -> _Hangs:
+        assert folder
+        return self
+
+    def check(self, image: Image, entries: int) -> Checked:
+        assert entries in {0, 1}
+        if self._which(image.files()):
+            return Checked(CheckFailed("it did not end"), is_endless=True)
+        return Checked(None)
+
+
+def test_a_pass_ends_after_some_checks_that_do_not_end() -> None:
+    done: list[str] = []
+    check = _Hangs(lambda files: "/3" in files)
+    judge = ProgramJudge(many_files(), check, 400, 1, show=done.append)
+    verdicts = judge.judge([POSIX])
+    found = verdicts["posix"]
+    assert len(found.failures) == found.endless == MOST_ENDLESS
+    assert (found.exhaustive, found.stopped, found.gave_up) == (False, False, False)
+    assert found.states < 400
+    (line,) = endless_lines(diagnose(verdicts))
+    assert line.startswith("note      the check did not end on 8 states, and was ended; the other")
+
+
+def test_a_pass_whose_last_checks_do_not_end_leaves_nothing_out() -> None:
+    judge = ProgramJudge(of_files(2), _Hangs(lambda files: len(files) == 2), 400, 1)
+    found = judge.judge([POSIX])["posix"]
+    assert found.failures
+    assert (found.endless, found.exhaustive) == (0, True)
+
+
+def test_nothing_more_is_checked_after_many_checks_that_do_not_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(program_judge, "MOST_ENDLESS_IN_ALL", 4)
+    judge = ProgramJudge(many_files(), _Hangs(lambda files: "/3" in files), 400, 1)
+    found = judge.judge([POSIX])["posix"]
+    assert len(found.failures) == 4
+    assert found.gave_up
+    assert found.stopped
+    assert judge.is_over(found)
+    with pytest.raises(OutOfTime):
+        judge.violation(unknown_disk(), Known((), ()))
 
 
 def of_long_file() -> Recording:
