@@ -59,7 +59,7 @@ class Findings:
         self._known: dict[_Key, list[KnownCause]] = {}
         # The run of the campaign that each reproducer comes from.
         self._origins: dict[Path, str] = {}
-        # The first error of powercut that has ended a search for a cause.
+        # The first error of powercut that has ended a reduction or a search for a cause.
         self.error: Exception | None = None
 
     def report(self, score: Score) -> None:
@@ -103,6 +103,8 @@ class Findings:
                 finding = found.finding if hurry else self._explained(found, target, failing, left)
             except KeyboardInterrupt:
                 hurry, finding = True, found.finding
+            except Exception as error:  # noqa: BLE001 - first report the failures
+                self.error, finding = self.error or error, found.finding
             findings.append(finding)
         try:
             for score in () if hurry else scores:
@@ -110,6 +112,8 @@ class Findings:
                     findings += self._with_other_causes(score, kind, findings)
         except KeyboardInterrupt:
             hurry = True
+        except Exception as error:  # noqa: BLE001 - first report the failures
+            self.error = self.error or error
         self._remove_unreduced(findings)
         self._print_stories(findings)
         return findings, hurry

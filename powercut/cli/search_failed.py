@@ -1,4 +1,4 @@
-"""The end of a command whose search for missing barriers failed, after the report of the rest."""
+"""The end of a command that could not explain a failure, after the report of the rest."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from sim.errors import HarnessError
 
 
 class SearchFailed(click.ClickException):
-    """An error of powercut in the search for missing barriers; the verdicts are printed."""
+    """An error of powercut in a reduction or in the search for missing barriers.
+
+    The verdicts are printed.
+    """
 
     exit_code = ExitCode.INTERNAL_ERROR
 
     def __init__(self, error: Exception) -> None:
         super().__init__(
-            "powercut itself failed in the search for missing fsyncs; the verdicts stand. Please "
+            "powercut itself failed while it explained a failure; the verdicts stand. Please "
             "report the lines above and the output of `powercut doctor`"
         )
         self.error = error

@@ -328,4 +328,20 @@ def test_error_in_the_search_for_a_cause_hides_no_failure(
     assert "FAILED  " in result.stdout
     assert "the search for a missing fsync failed" in result.stdout
     assert ("a violation was found" if command == "run" else "same failure") in result.stdout
-    assert "ZeroDivisionError: a bug\n\npowercut itself failed in the search" in result.stderr
+    assert "ZeroDivisionError: a bug\n\npowercut itself failed while" in result.stderr
+
+
+@pytest.mark.parametrize("broken", ["reduced", "has_another_cause"])
+def test_error_in_a_reduction_hides_no_failure(
+    monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    def fail(*_arguments: object, **_options: object) -> object:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(findings, broken, fail)
+    result = powercut(*FAILING)
+    assert result.exit_code == ExitCode.INTERNAL_ERROR
+    assert "FAILED  " in result.stdout
+    assert "a violation was found" in result.stdout
+    assert "ZeroDivisionError: a bug\n\npowercut itself failed while it explained" in result.stderr
+    assert [*FAILURES.glob("*.json")]

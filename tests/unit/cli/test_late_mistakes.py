@@ -64,7 +64,7 @@ def test_the_findings_of_the_models_before_it_are_reported(
         (
             ZeroDivisionError("a bug"),
             ExitCode.INTERNAL_ERROR,
-            "ZeroDivisionError: a bug\n\npowercut itself failed in the search for missing fsyncs;",
+            "ZeroDivisionError: a bug\n\npowercut itself failed while it explained a failure;",
         ),
         (
             HarnessError("the check has ended"),

@@ -73,7 +73,7 @@ def test_the_verdict_stands_if_the_search_for_barriers_fails(kept: Path, tmp_pat
     assert code == ExitCode.INTERNAL_ERROR
     _, _, found = output.partition("fails again: app:save was run again: xfs: unsafe in 1 of 11")
     assert "FAILED  LostAck  on xfs" in found
-    assert "powercut itself failed in the search for missing fsyncs; the verdicts stand." in found
+    assert "powercut itself failed while it explained a failure; the verdicts stand." in found
 
 
 def test_the_recorded_crash_of_large_writes_fails_again(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_a_recording_whose_judgement_fails_is_kept(tmp_path: Path, function: str
             70,
             (
                 "ZeroDivisionError: a bug\n\n"
-                "powercut itself failed in the search for missing fsyncs; the verdicts stand. "
+                "powercut itself failed while it explained a failure; the verdicts stand. "
                 "Please report the lines above and the output of `powercut doctor`\n"
             ),
         ),
