@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from threading import Lock
-from typing import Any, Final, TypeVar, cast
+from functools import partial
+from queue import SimpleQueue
+from threading import Lock, Thread, main_thread
+from typing import Any, Final, TypeAlias, TypeVar, cast
+from weakref import finalize
 
 T = TypeVar("T")
+_Jobs: TypeAlias = "SimpleQueue[Callable[[], None] | None]"
 
 THREADS: Final = 16
 """Concurrent barriers at most; more of them gain nothing on one disk."""
@@ -19,18 +21,23 @@ THREADS: Final = 16
 class _Job:
     """A call for a thread; ``has_ended`` is set when its caller on ``loop`` may go on.
 
-    ``do`` is called in the thread, the other methods on the loop.
+    ``do`` is called in the thread, ``begin`` anywhere, the other methods on the loop.
     """
 
-    __slots__ = ("_call", "_failure", "_result", "_woken", "has_ended", "loop")
+    __slots__ = ("_begun", "_call", "_failure", "_result", "_woken", "has_ended", "loop")
 
     def __init__(self, call: Callable[[], Any]) -> None:
         self.loop = asyncio.get_running_loop()
         self.has_ended = False
+        self._begun = Lock()
         self._call = call
         self._result: Any = None
         self._failure: BaseException | None = None
         self._woken: asyncio.Future[None]
+
+    def begin(self) -> bool:
+        """Return whether this is the first call: a thread does the job, or its caller drops it."""
+        return self._begun.acquire(blocking=False)
 
     def do(self) -> None:
         """Do the call, and keep its result or exception."""
@@ -61,62 +68,74 @@ class _Job:
 class RealWorkers:
     """A pool of threads, started on demand.
 
-    A thread does jobs until none waits, and one wake-up of an event loop ends all jobs that were
-    done meanwhile. Passing each one to the pool and back by itself takes several times as long.
+    One wake-up of an event loop ends all jobs that were done meanwhile.
     """
 
     def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(THREADS, "powercut-disk")
+        self._jobs: _Jobs = SimpleQueue()
+        self._threads: list[Thread] = []
         self._lock = Lock()
-        self._busy = 0
-        self._waiting: deque[_Job] = deque()
+        # The number of jobs that wait for a thread or are under way.
+        self._unended = 0
         self._done: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
+        finalize(self, _end_threads, self._jobs, self._threads)
 
     async def run(self, call: Callable[[], T]) -> T:
         job = _Job(call)
         with self._lock:
-            self._waiting.append(job)
-            is_needed = self._busy < THREADS
-            self._busy += is_needed
-        if is_needed:
-            self._threads.submit(self._do_waiting)
+            if len(self._threads) < min(self._unended + 1, THREADS):
+                self._start_thread()
+            self._unended += 1
+        self._jobs.put(partial(self._do, job))
         try:
             await job.wait()
         except asyncio.CancelledError:
-            while not (job.has_ended or self._is_withdrawn(job)):
+            while not (job.has_ended or job.begin()):
                 with suppress(asyncio.CancelledError):
                     await job.wait()
             raise
         return cast("T", job.result())
 
-    def _is_withdrawn(self, job: _Job) -> bool:
-        """Take a job back if no thread has begun it; return whether that was so."""
-        with self._lock:
-            is_waiting = job in self._waiting
-            if is_waiting:
-                self._waiting.remove(job)
-        return is_waiting
+    def _start_thread(self) -> None:
+        # A daemon, because a thread that waits for jobs must not keep the interpreter from exiting.
+        thread = Thread(target=_do_all, args=(self._jobs,), name="powercut-disk", daemon=True)
+        thread.start()
+        self._threads.append(thread)
 
-    def _do_waiting(self) -> None:
-        """Do jobs in a thread until none waits."""
-        while True:
-            with self._lock:
-                if not self._waiting:
-                    self._busy -= 1
-                    return
-                job = self._waiting.popleft()
+    def _do(self, job: _Job) -> None:
+        """Do a job in a thread, unless its caller has dropped it."""
+        is_taken = job.begin()
+        if is_taken:
             job.do()
-            with self._lock:
-                done = self._done.setdefault(job.loop, [])
-                done.append(job)
-                is_first = len(done) == 1
-            if is_first:
-                # On a loop that was closed no caller waits.
-                with suppress(RuntimeError):
-                    job.loop.call_soon_threadsafe(self._end_done, job.loop)
+        with self._lock:
+            self._unended -= 1
+            is_first = is_taken and job.loop not in self._done
+            if is_taken:
+                self._done.setdefault(job.loop, []).append(job)
+        if is_first:
+            # On a loop that was closed no caller waits.
+            with suppress(RuntimeError):
+                job.loop.call_soon_threadsafe(self._end_done, job.loop)
 
     def _end_done(self, loop: asyncio.AbstractEventLoop) -> None:
         with self._lock:
             done = self._done.pop(loop)
         for job in done:
             job.end()
+
+
+def _do_all(jobs: _Jobs) -> None:
+    """Do jobs in a thread; while it waits for the next one, it refers to no workers."""
+    while (job := jobs.get()) is not None:
+        job()
+        del job
+
+
+def _end_threads(jobs: _Jobs, threads: Sequence[Thread]) -> None:
+    """Let the threads do the jobs that wait, and end."""
+    for _ in threads:
+        jobs.put(None)
+    if not main_thread().is_alive():
+        # The exit of the interpreter would stop them in the middle of a job.
+        for thread in threads:
+            thread.join()
