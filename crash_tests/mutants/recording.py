@@ -62,12 +62,11 @@ events_are_written_at_the_end = Mutant(
         SourcePatch(
             "system.recording.wal.recording",
             """
-            if log_record.entry_type != _FINAL_RESPONSE:
-                self._append(execution, (log_record,), at_once=at_once)
-                return
+            is_final = log_record.entry_type == _FINAL_RESPONSE
             """,
             """
-            if log_record.entry_type != _FINAL_RESPONSE:
+            is_final = log_record.entry_type == _FINAL_RESPONSE
+            if not is_final:
                 return
             """,
         ),

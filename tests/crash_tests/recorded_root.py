@@ -65,8 +65,11 @@ class RecordedRoot(NamedTuple):
 def recorded_root() -> RecordedRoot:
     """Record executions on a disk, and kill the process."""
     process = Process(Disk(Image.empty(), POSIX))
-    short = patch("system.recording.wal.segment.PIECE_BYTES", _ENTRY_BYTES)
-    with short, Lifetime(process) as (host, loop):
+    short = [
+        patch(f"system.recording.wal.{each}.PIECE_BYTES", _ENTRY_BYTES)
+        for each in ("log", "segment")
+    ]
+    with short[0], short[1], Lifetime(process) as (host, loop):
         opened = open_recording(host, segment_bytes=SEGMENT_BYTES, most_bytes=_MOST_BYTES)
         recording, _ = loop.run_until_complete(opened)
         recorders = Recorders(host, loop, recording)

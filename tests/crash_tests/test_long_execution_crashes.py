@@ -77,8 +77,11 @@ class ObservedShadow(ShadowRecording):
 def record_long(process: Process, ack: History) -> None:
     """Record a long execution, and checkpoints before and after its end."""
     observer = Observer(ack)
-    short = patch("system.recording.wal.segment.PIECE_BYTES", ENTRY_BYTES)
-    with short, Lifetime(process) as (host, loop):
+    short = [
+        patch(f"system.recording.wal.{each}.PIECE_BYTES", ENTRY_BYTES)
+        for each in ("log", "segment")
+    ]
+    with short[0], short[1], Lifetime(process) as (host, loop):
         opened = open_recording(host, segment_bytes=SEGMENT_BYTES, most_bytes=ENTRY_BYTES)
         recording, _ = loop.run_until_complete(opened)
         recorders = Recorders(host, loop, recording)

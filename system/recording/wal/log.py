@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from system.errors import LogStopped, StorageError, raise_if_full
 from system.ports import FileKind, Host
 from system.recording.executions.log_record import LogRecord, StoredLogRecord
+from system.recording.executions.spool import PIECE_BYTES
 from system.recording.records.errors import BarrierFailed
 from system.recording.wal.format import (
     CURRENT,
@@ -26,7 +27,7 @@ from system.recording.wal.format import (
     number_of,
     segment_name,
 )
-from system.recording.wal.segment import WalSegment, are_short
+from system.recording.wal.segment import WalSegment
 
 SEGMENT_BYTES: Final = 4 << 20
 """The bytes at which a segment is full. Its finished records are in memory until then."""
@@ -77,7 +78,7 @@ class WriteAheadLog:
         self._segment_bytes = segment_bytes
         self._segment: WalSegment | None = None
         # Log records that have a number, and are not in the segment yet.
-        self._gathered: list[LogRecord | StoredLogRecord] = []
+        self._gathered: list[LogRecord] = []
         self._gathered_bytes = 0
         self._in_doubt: list[_Doubt] = []
         # The callers of ``barrier``, with the entry that each needs, and the task that syncs.
@@ -92,25 +93,32 @@ class WriteAheadLog:
         """The directory of the segments."""
         return join(self._root, DIRECTORY)
 
-    def append(self, log_records: Sequence[LogRecord | StoredLogRecord]) -> int:
+    def append(self, log_records: Sequence[LogRecord]) -> int:
         """Gather log records of executions for one write; return the number of their last entry.
 
-        Long log records are written at once, and so are many bytes. Raises as ``write``, also if a
-        segment cannot be begun.
+        Many bytes are written at once. Raises as ``write``, also if a segment cannot be begun.
         """
         self.prepare()
-        if are_short(log_records):
-            for log_record in log_records:
-                self._gathered_bytes += len(log_record.encoded)
-        else:
-            # If parts of them cannot be read, the log records of others must not be refused.
-            self.write()
-            self.prepare()
-            self._gathered_bytes = _MOST_GATHERED
+        size_bytes = 0
+        for log_record in log_records:
+            size_bytes += len(log_record.encoded)
+        if size_bytes > PIECE_BYTES:
+            return self.append_pieces(log_records)
         self._gathered += log_records
+        self._gathered_bytes += size_bytes
         self.last += len(log_records)
         if self._gathered_bytes >= _MOST_GATHERED:
             self.write()
+        return self.last
+
+    def append_pieces(self, log_records: Sequence[LogRecord | StoredLogRecord]) -> int:
+        """Write log records of any length at once; returns and raises as ``append``."""
+        self.prepare()
+        # If parts of them cannot be read, the log records of others must not be refused.
+        self.write()
+        self.prepare()
+        self.last += len(log_records)
+        self._write(lambda segment: segment.append_pieces(log_records, self.durable))
         return self.last
 
     def write(self) -> None:
@@ -119,12 +127,15 @@ class WriteAheadLog:
         Raises ``StorageFull`` or ``OSError`` if they are lost, or ``BarrierFailed`` if that is not
         certain. Then ``on_doubt`` has been called, and their numbers are used up.
         """
-        if not self._gathered:
-            return
+        if self._gathered:
+            self._write(lambda segment: segment.append(self._gathered, self.durable))
+            self._gathered, self._gathered_bytes = [], 0
+
+    def _write(self, append: Callable[[WalSegment], None]) -> None:
         segment = self._segment
-        assert segment is not None, "log records are gathered for an open segment"
+        assert segment is not None, "log records have numbers of an open segment"
         try:
-            segment.append(self._gathered, self.durable)
+            append(segment)
         except LogStopped as stopped:
             self._lose_entries(segment, stopped)
             raise BarrierFailed(segment.path, f"its barrier failed ({stopped.reason})") from stopped
@@ -133,7 +144,6 @@ class WriteAheadLog:
             raise_if_full(segment.path, error)
             raise
         self.last = segment.last
-        self._gathered, self._gathered_bytes = [], 0
 
     def barrier(self, sequence: int) -> Future[None]:
         """Return a future that is done when the entries up to ``sequence`` are durable.
@@ -143,27 +153,30 @@ class WriteAheadLog:
         ``sequence`` was not written because the disk is full, or ``BarrierFailed`` if it may be
         lost.
         """
-        waiter = get_running_loop().create_future()
-        if not self._has_ended(sequence, waiter):
-            self._waiting.append((sequence, waiter))
-            if self._syncer is None:
-                self._syncer = create_task(self._sync_all())
-                self._syncer.add_done_callback(self._ended)
+        if sequence <= self.durable or self.is_doubtful(sequence):
+            waiter: Future[None] = get_running_loop().create_future()
+            self._end([(sequence, waiter)])
+            return waiter
+        if self._syncer is None:
+            self._syncer = create_task(self._sync_all())
+            self._syncer.add_done_callback(self._ended)
+        # Each caller would pay for another look at which loop is running.
+        waiter = self._syncer.get_loop().create_future()
+        self._waiting.append((sequence, waiter))
         return waiter
 
-    def _has_ended(self, sequence: int, waiter: Future[None]) -> bool:
-        """End the wait for an entry that is durable or may be lost; return whether it is."""
-        try:
-            self._check_not_lost(sequence)
-        except StorageError as failure:
-            if not waiter.done():
+    def _end(self, waiting: Sequence[tuple[int, Future[None]]]) -> None:
+        """End waits for entries that are durable or may be lost."""
+        for sequence, waiter in waiting:
+            if waiter.done():
+                continue  # its caller was cancelled
+            try:
+                self._check_not_lost(sequence)
+            except StorageError as failure:
                 waiter.set_exception(failure)
-            return True
-        if sequence > self.durable:
-            return False
-        if not waiter.done():
-            waiter.set_result(None)
-        return True
+            else:
+                assert sequence <= self.durable
+                waiter.set_result(None)
 
     def _check_not_lost(self, sequence: int) -> None:
         """Raise the error for an entry that may be lost."""
@@ -178,8 +191,11 @@ class WriteAheadLog:
         """Sync until no caller of ``barrier`` waits; a caller that is cancelled stops no other."""
         try:
             while self._waiting:
+                # Those that come later share the next sync.
+                number = len(self._waiting)
                 await self._sync()
-                self._waiting = [each for each in self._waiting if not self._has_ended(*each)]
+                self._end(self._waiting[:number])
+                del self._waiting[:number]
         except (Exception, CancelledError) as failure:
             self._fail_waiters(failure)
             raise
@@ -203,12 +219,7 @@ class WriteAheadLog:
         with suppress(OSError, StorageError):
             self.write()
         if (segment := self._segment) is None:
-            # All entries are durable, or may be lost.
-            assert all(
-                sequence <= self.durable or self.is_doubtful(sequence)
-                for sequence, _ in self._waiting
-            )
-            return
+            return  # all entries are durable, or may be lost
         last, outcome = segment.last, list[OSError | LogStopped | None]()
 
         def sync() -> None:

@@ -104,8 +104,8 @@ class WalRecording:
         return execution_id in self.running or execution_id in self.waiting
 
     def begin(self, execution: Execution, *, at_once: bool) -> None:
-        self.prepare()
-        self._append(execution, execution.log_records.recent, at_once=at_once)
+        execution.start_entry = self.log.append(execution.log_records.recent)
+        self._appended(execution, execution.start_entry, at_once=at_once)
         # Its directory exists since the first append.
         host, directory = self._host, self._snapshots.base_path
         make_spool = partial(Spool, host.files, host.ids, directory)
@@ -119,30 +119,28 @@ class WalRecording:
     def append(
         self, execution: Execution, log_record: LogRecord | StoredLogRecord, *, at_once: bool
     ) -> None:
-        if log_record.entry_type != _FINAL_RESPONSE:
-            self._append(execution, (log_record,), at_once=at_once)
-            return
-        # Until the response is in the log, only a checkpoint can keep it.
-        self._unlogged.add(execution.execution_id)
-        if at_once or not self.log.is_doubtful(execution.start_entry):
-            self._append(execution, (log_record,), at_once=at_once)
+        is_final = log_record.entry_type == _FINAL_RESPONSE
+        if is_final:
+            # Until the response is in the log, only a checkpoint can keep it.
+            self._unlogged.add(execution.execution_id)
+            if not at_once and self.log.is_doubtful(execution.start_entry):
+                return
+        if isinstance(log_record, StoredLogRecord):
+            last = self.log.append_pieces((log_record,))
+        else:
+            last = self.log.append((log_record,))
+        self._appended(execution, last, at_once=at_once)
+        if is_final:
             self._unlogged.discard(execution.execution_id)
 
-    def _append(
-        self,
-        execution: Execution,
-        log_records: Sequence[LogRecord | StoredLogRecord],
-        *,
-        at_once: bool,
-    ) -> None:
-        last = self.log.append(log_records)
+    def _appended(self, execution: Execution, last: int, *, at_once: bool) -> None:
+        """Write the log records of an execution up to the entry ``last``, now or in a moment."""
         if at_once:
             self.log.write()
         elif not self._is_write_due:
             self._is_write_due = True
             get_running_loop().call_soon(self._write)
         execution.last_entry = last
-        execution.start_entry = execution.start_entry or last
 
     def _write(self) -> None:
         """Write what was appended; executions whose entries are refused have lost them."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from threading import Lock
-from typing import Final, TypeGuard
+from typing import Final
 
 from system.errors import LogStopped
 from system.ports import FileSystem, Ids, OpenMode
@@ -21,14 +21,6 @@ from system.storage.log_file import LogFile
 
 _SALT_DIGITS: Final = 16
 _KNOWN: Final = b'{"durable":%d,'
-
-
-def are_short(log_records: Sequence[LogRecord | StoredLogRecord]) -> TypeGuard[Sequence[LogRecord]]:
-    """Return whether each of these log records is one entry; others are written in pieces."""
-    for log_record in log_records:
-        if isinstance(log_record, StoredLogRecord) or len(log_record.encoded) > PIECE_BYTES:
-            return False
-    return True
 
 
 class WalSegment:
@@ -77,15 +69,12 @@ class WalSegment:
         """Whether anything follows the header."""
         return self.size_bytes > HEADER_BYTES
 
-    def append(self, log_records: Sequence[LogRecord | StoredLogRecord], durable: int) -> None:
-        """Append log records; ``durable`` is the last number known to be durable.
+    def append(self, log_records: Sequence[LogRecord], durable: int) -> None:
+        """Append log records of one entry each; ``durable`` is the last number known to be durable.
 
-        Raises ``OSError``, also that of a long log record, if nothing of them is left, or
-        ``LogStopped`` if that is not certain. Then their numbers are used up.
+        Raises ``OSError`` if nothing of them is left, or ``LogStopped`` if that is not certain.
+        Then their numbers are used up.
         """
-        if not are_short(log_records):
-            self._append_pieces(log_records, durable)
-            return
         known = _KNOWN % durable
         entries = [(entry_type, known + encoded[1:]) for entry_type, encoded in log_records]
         if durable == self.last:
@@ -100,10 +89,10 @@ class WalSegment:
         self.last = last
         self.size_bytes += len(content)
 
-    def _append_pieces(
+    def append_pieces(
         self, log_records: Sequence[LogRecord | StoredLogRecord], durable: int
     ) -> None:
-        """Append log records of which some are long, as ``append``."""
+        """Append log records of any length, as ``append``; raises also their errors."""
         sequence, seed = self.last, self._seed
 
         def entries() -> Iterator[bytes]:

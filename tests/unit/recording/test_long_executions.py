@@ -266,7 +266,8 @@ def test_damage_to_a_spool_is_found_before_its_lines_are_parsed(bench: Bench) ->
 def test_pieces_without_the_first_ones_are_a_torn_end(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, lost_bytes: int
 ) -> None:
-    monkeypatch.setattr("system.recording.wal.segment.PIECE_BYTES", 300)
+    for module in ("log", "segment"):
+        monkeypatch.setattr(f"system.recording.wal.{module}.PIECE_BYTES", 300)
 
     async def work() -> None:
         await bench.open()

@@ -29,7 +29,8 @@ values = pytest.mark.parametrize("value", VALUES, ids=lambda value: next(iter(va
 
 @pytest.fixture(autouse=True)
 def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("system.recording.wal.segment.PIECE_BYTES", PIECE_BYTES)
+    for module in ("log", "segment"):
+        monkeypatch.setattr(f"system.recording.wal.{module}.PIECE_BYTES", PIECE_BYTES)
 
 
 async def cut_before(bench: Bench, value: JsonObject) -> tuple[str, list[WalEntry]]:

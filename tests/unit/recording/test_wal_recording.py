@@ -323,7 +323,8 @@ def test_an_execution_that_is_sampled_out_writes_nothing(bench: Bench) -> None:
 def test_a_payload_of_several_entries_is_read_back(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("system.recording.wal.segment.PIECE_BYTES", 300)
+    for module in ("log", "segment"):
+        monkeypatch.setattr(f"system.recording.wal.{module}.PIECE_BYTES", 300)
 
     async def work() -> None:
         await bench.open()
