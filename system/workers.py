@@ -46,10 +46,10 @@ class _Job:
         except BaseException as failure:  # noqa: BLE001 - the caller raises it
             self._failure = failure
 
-    async def wait(self) -> None:
-        """Wait for ``end``; the job goes on if its caller is cancelled."""
+    def wait(self) -> asyncio.Future[None]:
+        """Return a future that ``end`` ends; the job goes on if its caller is cancelled."""
         self._woken = self.loop.create_future()
-        await self._woken
+        return self._woken
 
     def end(self) -> None:
         """Let the caller go on."""
