@@ -21,7 +21,6 @@ _LOG_RECORD: Final = re.compile(
     rb'\{(?:"m":("(?:[^"\\]|\\.)*"),)?"n":(\d+),"p":(.*),"ts":"([^"]*)",'
     rb'"x":"(exec-[0-9a-f]{16})"\}'
 )
-_LINE_STARTS: Final = [b"%02d " % number for number in range(100)]
 _SHOWN: Final = 40
 ID_END: Final = -len('"}')
 ID_START: Final = ID_END - len("exec-0123456789abcdef")
@@ -104,10 +103,7 @@ def execution_of(encoded: bytes) -> bytes:
 
 def lines_of(log_records: Iterable[LogRecord]) -> bytes:
     """Return the lines of log records."""
-    parts = list[bytes]()
-    for entry_type, encoded in log_records:
-        parts += (_LINE_STARTS[entry_type], encoded, b"\n")
-    return b"".join(parts)
+    return b"".join([b"%02d %b\n" % log_record for log_record in log_records])
 
 
 def log_records_in(pieces: Iterable[bytes]) -> Iterator[LogRecord]:
