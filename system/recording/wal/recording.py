@@ -70,6 +70,8 @@ class WalRecording:
         self._snapshot_numbers = {*found.snapshots}
         self._checkpoint_path = join(root, CHECKPOINT)
         self._host = host
+        # Its directory exists since the first append.
+        self._make_spool = partial(Spool, host.files, host.ids, self._snapshots.base_path)
         self._most_bytes = most_bytes
         self._checkpointing = Lock()
         self._is_write_due = False
@@ -106,10 +108,7 @@ class WalRecording:
     def begin(self, execution: Execution, *, at_once: bool) -> None:
         execution.start_entry = self.log.append(execution.log_records.recent)
         self._appended(execution, execution.start_entry, at_once=at_once)
-        # Its directory exists since the first append.
-        host, directory = self._host, self._snapshots.base_path
-        make_spool = partial(Spool, host.files, host.ids, directory)
-        execution.keep_long_parts_in(make_spool, self._most_bytes)
+        execution.keep_long_parts_in(self._make_spool, self._most_bytes)
         self.running[execution.execution_id] = execution
 
     def prepare(self) -> None:
