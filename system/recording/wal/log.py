@@ -98,7 +98,8 @@ class WriteAheadLog:
 
         Many bytes are written at once. Raises as ``write``, also if a segment cannot be begun.
         """
-        self.prepare()
+        if not self._gathered:
+            self.prepare()  # else their segment is open
         size_bytes = 0
         for log_record in log_records:
             size_bytes += len(log_record.encoded)
@@ -113,7 +114,6 @@ class WriteAheadLog:
 
     def append_pieces(self, log_records: Sequence[LogRecord | StoredLogRecord]) -> int:
         """Write log records of any length at once; returns and raises as ``append``."""
-        self.prepare()
         # If parts of them cannot be read, the log records of others must not be refused.
         self.write()
         self.prepare()
@@ -153,7 +153,7 @@ class WriteAheadLog:
         ``sequence`` was not written because the disk is full, or ``BarrierFailed`` if it may be
         lost.
         """
-        if sequence <= self.durable or self.is_doubtful(sequence):
+        if sequence <= self.durable or (self._in_doubt and self.is_doubtful(sequence)):
             waiter: Future[None] = get_running_loop().create_future()
             self._end([(sequence, waiter)])
             return waiter
@@ -246,7 +246,7 @@ class WriteAheadLog:
 
     def is_doubtful(self, sequence: int) -> bool:
         """Return whether an entry may be lost."""
-        return bool(self._in_doubt) and any(sequence in doubt.numbers for doubt in self._in_doubt)
+        return any(sequence in doubt.numbers for doubt in self._in_doubt)
 
     @property
     def last_doubtful(self) -> int:
