@@ -119,3 +119,50 @@ def test_a_gathered_response_that_is_refused_can_be_repeated(bench: Bench) -> No
         assert bench.log.report.lost_nothing
 
     run(work())
+
+
+def test_gathered_log_records_are_written_before_a_long_one(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        await bench.finished()
+        other, long = gathering(bench), gathering(bench)
+        kept = other.start(ENVELOPE, events=EVENTS[:3])
+        bench.here.files.calls.clear()
+        long.start({"text": "x" * 300_000})
+        # The long one has two pieces of at most 256 KiB.
+        assert bench.count("append") == 3
+        await other.barrier()
+        await bench.open()
+        assert bench.log.report.lost_nothing
+        assert len(bench.store.load(kept).events) == 3
+
+    run(work())
+
+
+def test_many_gathered_bytes_are_written_at_once(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        await bench.finished()
+        bench.here.files.calls.clear()
+        for written in [0] * 10 + [1]:
+            gathering(bench).start({"text": "x" * 100_000})
+            assert bench.count("append") == written
+
+    run(work())
+
+
+def test_a_barrier_of_lost_log_records_makes_no_sync(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        refused = gathering(bench)
+        refused.start(ENVELOPE, events=EVENTS[:3])
+        bench.here.files.fail("append", SEGMENT, errno.ENOSPC)
+        with pytest.raises(StorageFull):
+            await refused.barrier()
+        bench.started(3)
+        bench.here.files.calls.clear()
+        with pytest.raises(StorageFull):
+            await refused.barrier()
+        assert bench.here.files.calls == []
+
+    run(work())
