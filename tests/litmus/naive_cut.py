@@ -68,8 +68,8 @@ def pieces_of(
             return [Attributes(call, inode, mode)]
         case Write():
             return _write(operation, call, model, platter, unsynced)
-        case Allocate(inode=inode, end=end, size_before=before):
-            return [Size(call, inode, end, Sized.ALLOCATE if end > before else Sized.WITHIN)]
+        case Allocate():
+            return _allocate(operation, call, model, old_tails)
         case Resize():
             return _resize(operation, call, model, unsynced, old_tails)
     raise NotImplementedError(operation)
@@ -167,12 +167,7 @@ def _resize(
     if size == before:
         return [Size(call, inode, size, Sized.SAME)]
     if size > before:
-        tail = old_tails.get((inode, before), b"")[: size - before]
-        over = _parts(before, before + len(tail), model.unit_bytes or BLOCK)
-        return [
-            Size(call, inode, size, Sized.TRUNCATE, tail_at=before, old_tail=tail),
-            *(Zeros(call, inode, start, stop - start) for start, stop in over),
-        ]
+        return _growth(inode, size, before, call, model, old_tails)
     freed = (size + BLOCK - 1) // BLOCK * BLOCK
     zeros: list[Piece] = [
         Zeros(call, inode, start, stop - start)
@@ -195,6 +190,26 @@ def _resize(
             return [sized(-1), Freeing(call, inode, freed), *zeros]
         case Truncation.APART:
             return [*zeros, sized(-1), Freeing(call, inode, freed)]
+
+
+def _allocate(
+    allocate: Allocate, call: int, model: PersistenceModel, old_tails: OldTails
+) -> list[Piece]:
+    inode, end, before = allocate.inode, allocate.end, allocate.size_before
+    if end > before and (inode, before) in old_tails:
+        return _growth(inode, end, before, call, model, old_tails)
+    return [Size(call, inode, end, Sized.ALLOCATE if end > before else Sized.WITHIN)]
+
+
+def _growth(
+    inode: int, size: int, before: int, call: int, model: PersistenceModel, old_tails: OldTails
+) -> list[Piece]:
+    tail = old_tails.get((inode, before), b"")[: size - before]
+    over = _parts(before, before + len(tail), model.unit_bytes or BLOCK)
+    return [
+        Size(call, inode, size, Sized.TRUNCATE, tail_at=before, old_tail=tail),
+        *(Zeros(call, inode, start, stop - start) for start, stop in over),
+    ]
 
 
 # -- names ---------------------------------------------------------------------------------

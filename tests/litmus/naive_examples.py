@@ -234,6 +234,7 @@ EXAMPLES: Final[tuple[Program, ...]] = (
      ("truncate", "f", 3)],
     [("truncate", "f", 1), ("truncate", "f", 3), ("fsync", "f"), ("truncate", "f", 1),
      ("truncate", "f", 3)],
+    [("truncate", "f", 1), ("fsync", "f"), ("allocate", "f", 0, 3)],
     # It brings back no byte beyond its size.
     [("truncate", "f", 1), ("fsync", "f"), ("truncate", "f", 2), ("truncate", "f", 3)],
     # A write to the file ends the old tail; an allocation, a rename and another file do not.

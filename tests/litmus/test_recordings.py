@@ -94,7 +94,8 @@ UNCONDITIONAL: Final = {"B6", "B20", "J3", "P2", "S1", "S2", "T2", "T3", "T4"}
 def _counterexamples() -> Iterator[Any]:
     for row in read_rows(COUNTEREXAMPLES):
         fields: Any = row
-        yield pytest.param(row, id=f"{fields['class']} {row['fs']}")
+        *_, last = (call[0] for call in fields["ops"] if call[0] != "bg")
+        yield pytest.param(row, id=f"{fields['class']} {row['fs']} {last}")
 
 
 @pytest.mark.parametrize("row", list(_counterexamples()))

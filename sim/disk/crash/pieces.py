@@ -112,9 +112,8 @@ def pieces(
             yield from _removal(operation, number, model, earlier)
         case Link(_, inode, directory, name, _):
             yield LinkName(number, inode, directory, name)
-        case Allocate(_, inode, end, before, _):
-            cause = Growth.ALLOCATION if end > before else Growth.ALLOCATION_WITHIN
-            yield GrowSize(number, inode, end, cause)
+        case Allocate():
+            yield from _allocation(operation, number, model, earlier)
         case Resize():
             yield from _size(operation, number, model, earlier)
         case SetAttributes(_, inode, mode, uid, gid, atime_ns, mtime_ns, _):
@@ -205,8 +204,7 @@ def _size(
         return
     if size > before:
         tail = earlier.old_tail(inode, before)[: size - before]
-        yield SetSize(number, inode, size, tail_at=before, tail=tail)
-        yield from _zeros(number, inode, before, before + len(tail), model.unit_bytes)
+        yield from _growth(number, inode, size, before, tail, model)
         return
     block_end = -(-size // BLOCK_BYTES) * BLOCK_BYTES
     new_block = earlier.allocates(inode, size // BLOCK_BYTES)
@@ -227,6 +225,27 @@ def _size(
             yield FreeBlocks(number, inode, block_end)
         case _:
             assert_never(model.truncation)
+
+
+def _allocation(
+    allocate: Allocate, number: int, model: PersistenceModel, earlier: Earlier
+) -> Iterator[MicroOperation]:
+    """Cut a ``posix_fallocate``; behind an old tail it is as a truncation that extends the file."""
+    _, inode, end, before, _ = allocate
+    tail = earlier.old_tail(inode, before)[: max(end - before, 0)]
+    if tail:
+        yield from _growth(number, inode, end, before, tail, model)
+        return
+    cause = Growth.ALLOCATION if end > before else Growth.ALLOCATION_WITHIN
+    yield GrowSize(number, inode, end, cause)
+
+
+def _growth(
+    number: int, inode: int, size: int, before: int, tail: bytes, model: PersistenceModel
+) -> Iterator[MicroOperation]:
+    """Yield a larger size, which brings back the bytes of an old tail, and the zeros over them."""
+    yield SetSize(number, inode, size, tail_at=before, tail=tail)
+    yield from _zeros(number, inode, before, before + len(tail), model.unit_bytes)
 
 
 def _zeros(number: int, inode: int, start: int, end: int, unit: int) -> Iterator[ZeroTail]:
