@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from rich.console import Console
 
 from powercut.causes.known_cause import KnownCause, has_another_cause
+from powercut.cli.first_error import FirstError
 from powercut.fuzz.campaign.campaign import Failing, Plan, Score
 from powercut.fuzz.drivers.swarm import SeededRun
 from powercut.fuzz.printed import PRINTED
@@ -59,8 +60,13 @@ class Findings:
         self._known: dict[_Key, list[KnownCause]] = {}
         # The run of the campaign that each reproducer comes from.
         self._origins: dict[Path, str] = {}
-        # The first error of powercut that has ended a reduction or a search for a cause.
-        self.error: Exception | None = None
+        # The errors of powercut that have ended a reduction or a search for a cause.
+        self._errors = FirstError()
+
+    @property
+    def error(self) -> Exception | None:
+        """The first error of powercut that has ended a reduction or a search for a cause."""
+        return self._errors.error
 
     def report(self, score: Score) -> None:
         """Print the failures of ``score`` that are new, and write their reproducers.
@@ -99,21 +105,20 @@ class Findings:
             found = self._found.get((target.tag, kind)) or self._keep(target, kind, failing)
             if found is None:
                 continue
+            finding = found.finding
             try:
-                finding = found.finding if hurry else self._explained(found, target, failing, left)
+                with self._errors:
+                    finding = finding if hurry else self._explained(found, target, failing, left)
             except KeyboardInterrupt:
-                hurry, finding = True, found.finding
-            except Exception as error:  # noqa: BLE001 - first report the failures
-                self.error, finding = self.error or error, found.finding
+                hurry = True
             findings.append(finding)
         try:
             for score in () if hurry else scores:
                 for kind in sorted(score.failing):
-                    findings += self._with_other_causes(score, kind, findings)
+                    with self._errors:
+                        findings += self._with_other_causes(score, kind, findings)
         except KeyboardInterrupt:
             hurry = True
-        except Exception as error:  # noqa: BLE001 - first report the failures
-            self.error = self.error or error
         self._remove_unreduced(findings)
         self._print_stories(findings)
         return findings, hurry
@@ -175,7 +180,7 @@ class Findings:
         if share < _LEAST_SECONDS:
             return finding
         explained, known, error = searched(finding, wall_seconds=share)
-        self.error = self.error or error
+        self._errors.note(error)
         log = finding.run.log
         if known is not None:
             self._known.setdefault((log.target, log.failure_kind), []).append(known)
