@@ -53,7 +53,7 @@ failed_barrier_stops_the_log = Mutant(
                 self._segment = self._new_segment()
             """,
             """
-            if self._in_doubt:
+            if self.doubtful.last:
                 raise OSError(5, "the log has stopped")
             self._finish_if_full()
             if self._segment is None:

@@ -13,13 +13,14 @@ from asyncio import CancelledError, Future, Task, create_task, get_running_loop
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from posixpath import join
-from typing import Final, NamedTuple
+from typing import Final
 
 from system.errors import LogStopped, StorageError, raise_if_full
 from system.ports import FileKind, Host
 from system.recording.executions.log_record import LogRecord, StoredLogRecord
 from system.recording.executions.spool import PIECE_BYTES
 from system.recording.records.errors import BarrierFailed
+from system.recording.wal.doubtful_entries import DoubtfulEntries
 from system.recording.wal.format import (
     CURRENT,
     DIRECTORY,
@@ -39,24 +40,13 @@ RECORDS: Final = "records"
 SNAPSHOTS: Final = "snapshots"
 
 
-class _Doubt(NamedTuple):
-    """The numbers of entries that may be lost, and the reason.
-
-    ``are_written`` is false if the disk has refused all of them; then they are certainly lost.
-    """
-
-    numbers: range
-    error: Exception
-    are_written: bool
-
-
 class WriteAheadLog:
     """The log below ``root``, which continues after the entry ``last``.
 
     ``durable`` is the number of the last entry known to be durable. ``segments`` are finished
     segments, each with its path and its last entry number, the oldest first; ``number`` is the
     number of the newest segment. ``on_doubt`` is called with the number ``durable`` after a failed
-    write or barrier, when the entries after it may be lost.
+    write or barrier, when the entries after it may be lost; ``doubtful`` are these.
     """
 
     def __init__(
@@ -80,7 +70,7 @@ class WriteAheadLog:
         # Log records that have a number, and are not in the segment yet.
         self._gathered: list[LogRecord] = []
         self._gathered_bytes = 0
-        self._in_doubt: list[_Doubt] = []
+        self.doubtful = DoubtfulEntries()
         # The callers of ``barrier``, with the entry that each needs, and the task that syncs.
         self._waiting: list[tuple[int, Future[None]]] = []
         self._syncer: Task[None] | None = None
@@ -153,7 +143,7 @@ class WriteAheadLog:
         ``sequence`` was not written because the disk is full, or ``BarrierFailed`` if it may be
         lost.
         """
-        if sequence <= self.durable or (self._in_doubt and self.is_doubtful(sequence)):
+        if sequence <= self.durable or sequence <= self.doubtful.last:
             waiter: Future[None] = get_running_loop().create_future()
             self._end([(sequence, waiter)])
             return waiter
@@ -171,21 +161,12 @@ class WriteAheadLog:
             if waiter.done():
                 continue  # its caller was cancelled
             try:
-                self._check_not_lost(sequence)
+                self.doubtful.check(sequence, self.directory)
             except StorageError as failure:
                 waiter.set_exception(failure)
             else:
                 assert sequence <= self.durable
                 waiter.set_result(None)
-
-    def _check_not_lost(self, sequence: int) -> None:
-        """Raise the error for an entry that may be lost."""
-        for numbers, error, are_written in self._in_doubt:
-            if sequence in numbers:
-                if not are_written:
-                    raise_if_full(self.directory, error)
-                reason = error.reason if isinstance(error, StorageError) else error
-                raise BarrierFailed(self.directory, f"entry {sequence} may be lost ({reason})")
 
     async def _sync_all(self) -> None:
         """Sync until no caller of ``barrier`` waits; a caller that is cancelled stops no other."""
@@ -240,18 +221,9 @@ class WriteAheadLog:
                 segment.close()
             if outcome and outcome[0] is not None:
                 self._lose_entries(segment, outcome[0])
-            elif outcome and not self.is_doubtful(last):
+            elif outcome and last not in self.doubtful:
                 self.durable, self._is_root_synced = max(self.durable, last), True
                 self._finish_if_full()
-
-    def is_doubtful(self, sequence: int) -> bool:
-        """Return whether an entry may be lost."""
-        return any(sequence in doubt.numbers for doubt in self._in_doubt)
-
-    @property
-    def last_doubtful(self) -> int:
-        """The last number that may be lost, or 0."""
-        return self._in_doubt[-1].numbers.stop - 1 if self._in_doubt else 0
 
     def _lose_entries(
         self, segment: WalSegment, error: Exception, *, are_written: bool = True
@@ -260,7 +232,7 @@ class WriteAheadLog:
         if segment is self._segment:
             self.last = max(self.last, segment.last)
             numbers = range(self.durable + 1, self.last + 1)
-            self._in_doubt.append(_Doubt(numbers, error, are_written))
+            self.doubtful.add(numbers, error, are_written=are_written)
             self._gathered, self._gathered_bytes = [], 0
             self._finish(segment)
             self.on_doubt(self.durable)

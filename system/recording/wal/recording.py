@@ -122,7 +122,7 @@ class WalRecording:
         if is_final:
             # Until the response is in the log, only a checkpoint can keep it.
             self._unlogged.add(execution.execution_id)
-            if not at_once and self.log.is_doubtful(execution.start_entry):
+            if not at_once and execution.start_entry in self.log.doubtful:
                 return
         if isinstance(log_record, StoredLogRecord):
             last = self.log.append_pieces((log_record,))
@@ -205,7 +205,7 @@ class WalRecording:
             # The packs have the log records that the log may have lost. The checkpoint covers all
             # entries in doubt: after a crash those that survive would be read as open executions.
             # It covers no entry of the segment after them, which no barrier has made durable.
-            sequence = log.last_doubtful
+            sequence = log.doubtful.last
             done, running = dict(self.waiting), list(self.running.values())
         # During the barrier, a record may have got a file of its own.
         done = {each: view for each, view in done.items() if self.waiting.get(each) is view}
@@ -275,7 +275,7 @@ class WalRecording:
         self._write()
         if self._unlogged:
             await self.checkpoint()
-        if not self.log.is_doubtful(self.log.last):
+        if self.log.last not in self.log.doubtful:
             await self.log.barrier(self.log.last)
         return not self._unlogged
 
