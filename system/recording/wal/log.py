@@ -161,7 +161,8 @@ class WriteAheadLog:
             if waiter.done():
                 continue  # its caller was cancelled
             try:
-                self.doubtful.check(sequence, self.directory)
+                if sequence <= self.doubtful.last:
+                    self.doubtful.check(sequence, self.directory)
             except StorageError as failure:
                 waiter.set_exception(failure)
             else:
