@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from faults.crash_point import CrashKind, CrashPoint, Phase
+from oracles.violation import Violation
 from powercut.explorer.crash_state import image_at, killed_along
-from powercut.explorer.repair import Moment
+from powercut.explorer.repair import Moment, moment_of
 from powercut.explorer.verdicts import Exploration, Failure
 from sim.disk.disk import Disk
 
@@ -23,7 +24,8 @@ def early_moments(found: Exploration) -> set[Moment]:
 
     The last one is behind the write of the value, which a power cut may lose there. An
     acknowledgement is early if a kill right behind it leaves a disk that the check refuses, but
-    with what was acknowledged before it accepts the same disk, or expects another value.
+    with what was acknowledged before it accepts the same disk, or expects another value. Kills
+    that a sample has left out are checked, as far as others fail behind them.
     """
     workload = found.workload
     journal, history = workload.journal, workload.history
@@ -35,6 +37,8 @@ def early_moments(found: Exploration) -> set[Moment]:
     if not killed:
         return set()
     keys = killed_along(journal, found.model, range(len(journal) + 1))
+    # The last kill that fails, for each number of entries.
+    ends = {entries: number for number, entries in sorted(map(moment_of, killed.values()))}
     moments: set[Moment] = set()
     tried, is_early = 0, False
     for number in range(len(journal) + 1):
@@ -42,7 +46,9 @@ def early_moments(found: Exploration) -> set[Moment]:
         entries = history.entries_by(number, returned=True)
         if is_early:
             moments.add((number, before))
-            is_early = (before, keys[number]) in killed
+            is_early = (before, keys[number]) in killed or (
+                number < ends.get(before, 0) and _is_refused(found, number, before)
+            )
         if entries == before:
             continue
         failure = killed.get((entries, keys[number]))
@@ -61,10 +67,19 @@ def early_moments(found: Exploration) -> set[Moment]:
 
 def _is_early(found: Exploration, failure: Failure, number: int, entries: int) -> bool:
     """Return whether a kill after operation ``number`` fails, but not so after fewer entries."""
+    violation = _violation(found, number, entries)
+    expected = failure.violation.evidence.get("expected")
+    return violation is None or violation.evidence.get("expected") != expected
+
+
+def _is_refused(found: Exploration, number: int, entries: int) -> bool:
+    """Return whether a kill fails that is not among the failures: a sample has left it out."""
+    return not found.checker.is_over(found) and _violation(found, number, entries) is not None
+
+
+def _violation(found: Exploration, number: int, entries: int) -> Violation | None:
+    """Check the disk that a kill after operation ``number`` leaves."""
     workload, phase = found.workload, Phase.AFTER if number else Phase.BEFORE
     point = CrashPoint(max(number, 1), phase, CrashKind.KILL)
     image = image_at(workload.journal, found.model, point)
-    known = workload.history.known(entries)
-    violation = found.checker.violation(Disk(image, found.model), known)
-    expected = failure.violation.evidence.get("expected")
-    return violation is None or violation.evidence.get("expected") != expected
+    return found.checker.violation(Disk(image, found.model), workload.history.known(entries))

@@ -12,6 +12,7 @@ from powercut.explorer.cause import NoGap
 from powercut.explorer.early_acknowledgement import early_moments
 from powercut.explorer.explore import explore
 from powercut.explorer.harm import Harm
+from powercut.explorer.repair import Moment, moment_of
 from powercut.report.findings import cause_text, harms_text
 from powercut.report.repair import repair_lines
 from sim.disk.calls.process import Process
@@ -104,6 +105,26 @@ def test_a_change_that_is_not_atomic_is_no_early_acknowledgement() -> None:
 
     kill, *_ = diagnosed(workload, check).causes
     assert kill.gap is NoGap.NOT_ATOMIC
+
+
+def test_a_kill_that_a_sample_has_left_out_does_not_end_it() -> None:
+    def workload(process: Process, ack: Callable[[object], None]) -> None:
+        process.mkdir("/0")
+        ack("0")
+        for number in (1, 2, 3):
+            process.mkdir(f"/{number}")
+        with process.open_file("/log", "wb") as file:
+            file.write(b"0")
+        process.unlink("/log")
+
+    def in_sample(left_out: int) -> set[Moment]:
+        found = explore(workload, is_logged, "scc")
+        found.failures = [each for each in found.failures if moment_of(each)[0] != left_out]
+        return early_moments(found)
+
+    # The file is created by operation 5, written by 6 and removed by 7: that is another cause.
+    early = {(number, 1) for number in range(1, 7)}
+    assert [in_sample(left_out) for left_out in (0, 2, 3)] == [early, early, early]
 
 
 def test_no_time_no_early_acknowledgement(monkeypatch: pytest.MonkeyPatch) -> None:
