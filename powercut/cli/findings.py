@@ -10,12 +10,12 @@ from functools import partial
 from itertools import product
 from math import inf
 from pathlib import Path
+from types import TracebackType
 from typing import Final, TypeAlias
 
 from rich.console import Console
 
 from powercut.causes.known_cause import KnownCause, has_another_cause
-from powercut.cli.first_error import FirstError
 from powercut.fuzz.campaign.campaign import Failing, Plan, Score
 from powercut.fuzz.drivers.swarm import SeededRun
 from powercut.fuzz.printed import PRINTED
@@ -40,6 +40,34 @@ _SHARES_LEFT: Final = 2
 """A further run gets this part of the time that is left."""
 
 
+class _FirstError:
+    """A context, used several times, that keeps the first exception and suppresses all of them.
+
+    Those that end the program, such as ``KeyboardInterrupt``, are not suppressed.
+    """
+
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        del kind, traceback
+        self.note(error)
+        return isinstance(error, Exception)
+
+    def note(self, error: BaseException | None) -> None:
+        """Keep an exception if it is the first."""
+        if self.error is None and isinstance(error, Exception):
+            self.error = error
+
+
 @dataclass(frozen=True, slots=True)
 class _Found:
     """A failure as a run of the campaign met it."""
@@ -61,7 +89,7 @@ class Findings:
         # The run of the campaign that each reproducer comes from.
         self._origins: dict[Path, str] = {}
         # The errors of powercut that have ended a reduction or a search for a cause.
-        self._errors = FirstError()
+        self._errors = _FirstError()
 
     @property
     def error(self) -> Exception | None:

@@ -11,7 +11,7 @@ from powercut.calibrate.calibration_file import read_rows
 from powercut.calibrate.mechanism import _CLASSES, _MEANINGS
 from powercut.calibrate.tally import Tally
 from sim.disk.crash.persistence import PersistenceModel
-from tests.litmus.test_recordings import COUNTEREXAMPLES, OVERLOOKING, UNCONDITIONAL
+from tests.litmus.test_recordings import COUNTEREXAMPLES, OVERLOOKING, UNCONDITIONAL, name_of
 
 COUNTEREXAMPLE_ROWS: list[Any] = list(read_rows(COUNTEREXAMPLES))
 ROWS = [row for row in COUNTEREXAMPLE_ROWS if row["class"] in OVERLOOKING]
@@ -21,7 +21,7 @@ def classes_of(text: str) -> set[str]:
     return set(text.replace(",", "").split())
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['class']} {row['fs']}")
+@pytest.mark.parametrize("row", ROWS, ids=name_of)
 def test_a_model_that_overlooks_a_class_is_explained_by_it(row: Any) -> None:
     found = Tally(lambda _: OVERLOOKING[row["class"]]).contradiction(row)
     assert found is not None
