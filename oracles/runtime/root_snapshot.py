@@ -127,7 +127,7 @@ class RootSnapshot(NamedTuple):
         return SnapshotReader().read(files)
 
     def excusing(self, session_ids: Collection[str]) -> RootSnapshot:
-        """Return this snapshot with these sessions excused; they usually are none, as before."""
+        """Return this snapshot with these sessions excused; itself if there are none."""
         return self._replace(excused=session_ids) if session_ids or self.excused else self
 
     def with_ended(self, ended: Collection[str] | None) -> RootSnapshot:

@@ -10,7 +10,6 @@ from functools import partial
 from itertools import product
 from math import inf
 from pathlib import Path
-from types import TracebackType
 from typing import Final, TypeAlias
 
 from rich.console import Console
@@ -52,13 +51,7 @@ class _FirstError:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool:
-        del kind, traceback
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
         self.note(error)
         return isinstance(error, Exception)
 

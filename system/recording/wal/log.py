@@ -46,7 +46,7 @@ class WriteAheadLog:
     ``durable`` is the number of the last entry known to be durable. ``segments`` are finished
     segments, each with its path and its last entry number, the oldest first; ``number`` is the
     number of the newest segment. ``on_doubt`` is called with the number ``durable`` after a failed
-    write or barrier, when the entries after it may be lost; ``doubtful`` are these.
+    write or barrier, when the entries after it may be lost. ``doubtful`` are all that may be lost.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class WriteAheadLog:
 
     def _write(self, append: Callable[[WalSegment], None]) -> None:
         segment = self._segment
-        assert segment is not None, "log records have numbers of an open segment"
+        assert segment is not None, "a log record gets its number when its segment is open"
         try:
             append(segment)
         except LogStopped as stopped:
