@@ -14,6 +14,7 @@ from powercut.explorer.cause import NoGap
 from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.repair import OutOfTime
 from powercut.explorer.ticker import Stopped
+from powercut.explorer.verdicts import Exploration
 from powercut.fuse import program_judge
 from powercut.fuse.disk_mount import MountWay
 from powercut.fuse.found_image import Found, Rank
@@ -144,11 +145,19 @@ def test_a_pass_ends_after_some_checks_that_do_not_end() -> None:
     assert line.startswith("note      the check did not end on 8 states, and was ended; the other")
 
 
-def test_a_pass_whose_last_checks_do_not_end_leaves_nothing_out() -> None:
-    judge = ProgramJudge(of_files(2), _Hangs(lambda files: len(files) == 2), 400, 1)
-    found = judge.judge([POSIX])["posix"]
-    assert found.failures
-    assert (found.endless, found.exhaustive) == (0, True)
+def test_a_pass_whose_last_check_does_not_end_leaves_nothing_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def judged() -> Exploration:
+        return ProgramJudge(of_files(2), _Hangs(lambda _: True), 400, 1).judge([POSIX])["posix"]
+
+    monkeypatch.setattr(program_judge, "MOST_ENDLESS", 400)
+    images = judged().states
+    monkeypatch.setattr(program_judge, "MOST_ENDLESS", images)
+    found = judged()
+    assert (found.endless, found.exhaustive, found.states) == (0, True, images)
+    monkeypatch.setattr(program_judge, "MOST_ENDLESS", images - 1)
+    assert judged().endless == images - 1
 
 
 def test_nothing_more_is_checked_after_many_checks_that_do_not_end(

@@ -154,6 +154,15 @@ def test_a_file_that_is_written_in_place_fails_at_a_kill(tmp_path: Path) -> None
     assert "SilentEmpty  corruption, at a kill" in result.stdout
 
 
+def test_checks_that_do_not_end_are_few_and_named(tmp_path: Path) -> None:
+    script = "for each in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $each > f; done"
+    options = ("--model", "ext4", "--timeout", "0.3", "--check", "test -s f || sleep 100")
+    result = powercut_in(tmp_path, "try", *OLD, *options, "--", "sh", "-c", script)
+    assert result.returncode == 1, result.stderr
+    assert "the check fails, it did not end within the time of --timeout" in result.stdout
+    assert "note      the check did not end on 8 states, and was ended; the other" in result.stdout
+
+
 @pytest.mark.parametrize("check", ["", "test ! -e f || test $(stat -c %s f) = 1099511627778"])
 def test_a_sparse_file_may_be_larger_than_the_memory(tmp_path: Path, check: str) -> None:
     options = ("--check", check) if check else ()
