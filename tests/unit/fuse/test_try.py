@@ -155,8 +155,9 @@ def test_a_file_that_is_written_in_place_fails_at_a_kill(tmp_path: Path) -> None
 
 
 def test_checks_that_do_not_end_are_few_and_named(tmp_path: Path) -> None:
-    script = "for each in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $each > f; done"
-    options = ("--model", "ext4", "--timeout", "0.3", "--check", "test -s f || sleep 100")
+    script = "for each in 1 2 3 4 5 6 7 8 9 10 11 12; do echo new > $each; done"
+    check = 'test -z "$(find . -type f -empty)" || sleep 100'
+    options = ("--model", "ext4", "--timeout", "0.3", "--check", check)
     result = powercut_in(tmp_path, "try", *OLD, *options, "--", "sh", "-c", script)
     assert result.returncode == 1, result.stderr
     assert "the check fails, it did not end within the time of --timeout" in result.stdout
