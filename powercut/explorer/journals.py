@@ -61,7 +61,7 @@ CALL_STEPS: Final = 8
 """Prefixes, and losses of one call, of each crash point of a thin exploration."""
 
 MOST_SECTORS: Final = 4096
-"""Unsynced sectors above which each write is lost as a whole or not at all."""
+"""Unsynced sectors that are lost one by one; a write beyond them is lost as a whole."""
 
 MOST_PREFIXES: Final = 32
 """Kills inside one write; in a longer one they are spread evenly over its pages."""
@@ -149,7 +149,7 @@ class Journals:
         history entries when the workload was crashed.
         """
         fitted = fitting(model, journal, MOST_SECTORS)
-        self.exhaustive = self.exhaustive and not fitted.has_whole_calls
+        self.exhaustive = self.exhaustive and not fitted.is_reduced
         share = EvenShare(MOST_STEPS, len(journal))
         unsynced = at_start(journal, fitted)
         cache = PageCache(journal.image.cached)
@@ -193,7 +193,7 @@ class Journals:
     ) -> Iterator[CrashImage]:
         """Yield every image that a power cut leaves after the last operation of a workload."""
         fitted = fitting(model, journal, MOST_SECTORS)
-        self.exhaustive = self.exhaustive and not fitted.has_whole_calls
+        self.exhaustive = self.exhaustive and not fitted.is_reduced
         count = len(journal)
         unsynced, cache = read_journal(journal, fitted, count)
         share = EvenShare(MOST_STEPS, count)

@@ -1,29 +1,21 @@
-"""Large writes: where a journal has too many unsynced sectors, whole calls are lost."""
+"""Large writes: where a journal has too many unsynced sectors, some calls are lost as a whole."""
 
 from __future__ import annotations
 
-from sim.disk.cache.inode import SECTOR_BYTES
-from sim.disk.cache.operation import Sync, Write
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.persistence import PersistenceModel
+from sim.disk.crash.unsynced_sectors import UnsyncedSectors
 
 
 def fitting(model: PersistenceModel, journal: Journal, most_sectors: int) -> PersistenceModel:
     """Return the model, with whole calls if ``journal`` has too many unsynced sectors.
 
     ``most_sectors`` is the largest number of sectors of 512 bytes that may be unsynced at one
-    moment. A barrier counts for the content of its file, ``sync(2)`` for all files.
+    moment. If there are more, so many of them can be lost one by one.
     """
-    unsynced: dict[int, int] = {}
+    unsynced = UnsyncedSectors()
     for operation in journal:
-        if isinstance(operation, Write):
-            sectors = -(-len(operation.data) // SECTOR_BYTES)
-            unsynced[operation.inode] = unsynced.get(operation.inode, 0) + sectors
-            if sum(unsynced.values()) > most_sectors:
-                return model.with_whole_calls()
-        elif isinstance(operation, Sync):
-            if operation.inode:
-                unsynced.pop(operation.inode, None)
-            else:
-                unsynced.clear()
+        unsynced.advance(operation)
+        if unsynced.in_all > most_sectors:
+            return model.with_most_sectors(most_sectors)
     return model

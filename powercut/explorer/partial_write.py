@@ -41,10 +41,11 @@ class PartialWrite:
     def unsynced(self) -> Unsynced:
         """The unsynced pieces with those of the present prefix.
 
-        A model that keeps whole calls has one piece for the prefix. With any other, a page that
-        is added leaves the pieces before it as they are.
+        A model that keeps whole calls may have one piece for it. With any other, a page that is
+        added leaves the pieces before it as they are.
         """
-        is_cut = 0 < self._before.model.unit_bytes <= BLOCK_BYTES
+        model = self._before.model
+        is_cut = 0 < model.unit_bytes <= BLOCK_BYTES and not model.is_reduced
         if self._unsynced is None or (self._read < self._cached and not is_cut):
             self._unsynced, self._read = self._before.copy(), 0
         if self._read < self._cached:

@@ -177,7 +177,7 @@ class Exploration:
         """
         if self.stopped:
             return "stopped"
-        if self.is_lazy and not self.model.has_whole_calls:
+        if self.is_lazy and not self.model.is_reduced:
             return _BY_TEARS[self.most_torn]
         return "exhaustive" if self.exhaustive else "sampled"
 

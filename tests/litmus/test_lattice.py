@@ -27,9 +27,18 @@ from tests.litmus.programs import PROGRAMS, SETUP, Program, disk_after
 MOST_STATES = 300
 _MOST_IN_ALL = 20_000
 """The states of a program that is checked. A few torn writes together have billions."""
-_PAIRS = STRONGER_THAN + tuple(
-    (replace(model.with_whole_calls(), name=f"{model.name} in whole calls"), model)
-    for model in (EXT4_ORDERED, EXT4_WRITEBACK, XFS, BTRFS, POSIX)
+_REDUCED = (EXT4_ORDERED, EXT4_WRITEBACK, XFS, BTRFS, POSIX)
+_PAIRS = (
+    *STRONGER_THAN,
+    *(
+        (replace(model.with_whole_calls(), name=f"{model.name} in whole calls"), model)
+        for model in _REDUCED
+    ),
+    *(
+        (replace(model.with_most_sectors(most), name=f"{model.name} with {most} sectors"), model)
+        for model in _REDUCED
+        for most in (3, 20)
+    ),
 )
 
 

@@ -142,7 +142,7 @@ class _Exploring:
         result.failures = sorted(self._failed.values(), key=lambda each: each.simplicity)
         result.within = tuple(self._walk.units.within)
         result.most_torn = None if self._tears == UNLIMITED else self._tears
-        all_states = result.most_torn is None and not result.model.has_whole_calls
+        all_states = result.most_torn is None and not result.model.is_reduced
         result.exhaustive = all_states and not result.stopped
 
     def _executed(self) -> int:

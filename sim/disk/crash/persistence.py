@@ -144,6 +144,9 @@ class PersistenceModel:
         the barriers on a file that make its names durable.
     ``coverage``
         the other pieces that a barrier covers.
+    ``most_sectors``
+        no property of the file system, but a limit: so many unsynced sectors of 512 bytes can be
+        lost one by one, and a write beyond them is lost as a whole or not at all. 0 is no limit.
     """
 
     name: str
@@ -158,11 +161,17 @@ class PersistenceModel:
     truncation: Truncation
     synced_names: SyncedNames
     coverage: Coverage
+    most_sectors: int = 0
 
     @property
     def has_whole_calls(self) -> bool:
-        """Whether it allows only a part of the states: ``with_whole_calls`` has returned it."""
+        """Whether every write is lost as a whole or not at all, by ``with_whole_calls``."""
         return self.unit_bytes == _UNBOUNDED
+
+    @property
+    def is_reduced(self) -> bool:
+        """Whether it leaves out states of large writes that the file system may leave."""
+        return self.has_whole_calls or self.most_sectors > 0
 
     @property
     def without_log_tree(self) -> PersistenceModel:
@@ -179,12 +188,18 @@ class PersistenceModel:
     def with_whole_calls(self) -> PersistenceModel:
         """Return this model, with a write that is lost as a whole or not at all.
 
-        It allows a part of the states, so it finds less and raises no false alarm. Use it
-        for writes of more units than can be enumerated.
+        It allows a part of the states, so it finds less and raises no false alarm.
         """
         if not self.unit_bytes:
             return self
-        return replace(self, unit_bytes=_UNBOUNDED, torn_units=False)
+        return replace(self, unit_bytes=_UNBOUNDED, torn_units=False, most_sectors=0)
+
+    def with_most_sectors(self, most_sectors: int) -> PersistenceModel:
+        """Return this model, with whole calls for which too many sectors are unsynced.
+
+        It allows a part of the states. Use it for writes of more units than can be enumerated.
+        """
+        return replace(self, most_sectors=most_sectors) if self.unit_bytes else self
 
     def with_torn_rename(self) -> PersistenceModel:
         """Return this model, with a rename that may stop between its parts [ALICE]."""

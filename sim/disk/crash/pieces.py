@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol, TypeGuard, assert_never
+from typing import TypeGuard, assert_never
 
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.operation import (
@@ -19,6 +19,7 @@ from sim.disk.cache.operation import (
     Unlink,
     Write,
 )
+from sim.disk.crash.earlier import Earlier
 from sim.disk.crash.micro_operation import (
     ChangeAttributes,
     CreateInode,
@@ -38,61 +39,6 @@ from sim.disk.crash.micro_operation import (
 from sim.disk.crash.persistence import PersistenceModel, RenameParts, Truncation
 
 ContentChange = Write | Resize | Allocate
-
-
-class Earlier(Protocol):
-    """The unsynced pieces of earlier operations, and the platter, as far as they matter here."""
-
-    def allocates(self, number: int, block: int) -> bool:
-        """Return whether an unsynced write allocates this block of this inode."""
-        ...
-
-    def reaches(self, number: int, size: int) -> bool:
-        """Return whether an inode has this size without the end of a block in a gap.
-
-        It has at least ``size`` bytes on the platter or by its last truncation, or gets that size
-        by an unsynced operation.
-        """
-        ...
-
-    def old_tail(self, number: int, size: int) -> bytes:
-        """Return the bytes that a truncation to ``size`` left behind the end of this inode."""
-        ...
-
-    def is_directory(self, number: int) -> bool:
-        """Return whether this inode is a directory."""
-        ...
-
-    def durable_name(self, number: int, directory: int, name: str) -> tuple[int, str] | None:
-        """Return the durable name that this inode left by unsynced renames to the given one."""
-        ...
-
-    def lacks_directory_barrier(self, number: int, directory: int, name: str) -> bool:
-        """Return whether no barrier on the directory has covered this name of a file.
-
-        It got the name by an unsynced rename, or a barrier on the file covered the name.
-        """
-        ...
-
-    def is_logged_since(self, number: int, other: int) -> bool:
-        """Return whether a file was changed, and then synced, after the last barrier on another."""
-        ...
-
-    def former_holder(self, number: int, directory: int, name: str) -> int:
-        """Return the inode that gets this name back when this inode loses it; or 0.
-
-        A barrier has covered the name of this inode, or of one before it, and none did so on the
-        directory.
-        """
-        ...
-
-    def replaced_before(self, number: int, directory: int, name: str) -> int:
-        """Return the inode that gets this name back when another replaces this inode; or 0.
-
-        If no barrier has covered the name of this inode, that is the file that has the name on the
-        platter.
-        """
-        ...
 
 
 def pieces(

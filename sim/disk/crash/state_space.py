@@ -30,7 +30,14 @@ from sim.disk.crash.micro_operation import (
     stale_form,
 )
 from sim.disk.crash.persistence import DataBeforeSize, RenameWaits, StaleBytes
-from sim.disk.crash.survivor_set import SurvivorSet, can_be_stale, can_tear, check_legal, closed
+from sim.disk.crash.survivor_set import (
+    SurvivorSet,
+    can_be_stale,
+    can_tear,
+    check_legal,
+    closed,
+    is_tearable,
+)
 from sim.disk.crash.unsynced import Unsynced
 from sim.disk.crash.visibility import is_hidden, is_visible, repeats, tears
 
@@ -218,7 +225,7 @@ class StateSpace:
         if allowed and changes_nothing:
             ways.append(unseen)
         elif allowed:
-            if self.ordering.model.torn_units and isinstance(micro, WriteBlock):
+            if is_tearable(micro, self.ordering.model):
                 forms = _Torn(index, micro)
                 ways.append((position, survived, inodes, key, torn, stale, makes_new, forms))
             ways.append((position, kept, inodes, key, torn, stale, makes_new, micro))

@@ -7,11 +7,11 @@ Numbers are indexes in the list of unsynced pieces at the power cut, from 0.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeGuard
 
 from sim.disk.crash.micro_operation import MicroOperation, WriteBlock, stale_form
 from sim.disk.crash.ordering import Ordering
-from sim.disk.crash.persistence import StaleBytes
+from sim.disk.crash.persistence import PersistenceModel, StaleBytes
 from sim.errors import HarnessError
 
 _SPARSE: Final = 8
@@ -92,17 +92,23 @@ def closed(ordering: Ordering, survived: int) -> int:
     return ~missing
 
 
+def is_tearable(micro: MicroOperation, model: PersistenceModel) -> TypeGuard[WriteBlock]:
+    """Return whether a piece can survive as a prefix of its bytes.
+
+    A whole call, which a model keeps for want of room, cannot.
+    """
+    if not (model.torn_units and isinstance(micro, WriteBlock)):
+        return False
+    return 1 < len(micro.data) <= (model.unit_bytes if model.most_sectors else len(micro.data))
+
+
 def can_tear(ordering: Ordering, survived: int, index: int) -> bool:
     """Return whether a surviving write may be torn.
 
     The model must tear, and no surviving piece may need the write.
     """
-    micro = ordering.micros[index]
-    return (
-        ordering.model.torn_units
-        and isinstance(micro, WriteBlock)
-        and len(micro.data) > 1
-        and not any(
+    return is_tearable(ordering.micros[index], ordering.model) and (
+        not any(
             needs >> index & 1
             for later, needs in enumerate(ordering.needs)
             if later > index and survived >> later & 1

@@ -10,11 +10,11 @@ from sim.disk.cache.key import key_of
 from sim.disk.cache.operation import FailedSync, Operation, Sync, SyncFailure
 from sim.disk.crash.barrier import covered
 from sim.disk.crash.beyond_end import Ends, drop_beyond_end, ends_of, stored_until
+from sim.disk.crash.earlier import Earlier
 from sim.disk.crash.failed_barrier import left_by
 from sim.disk.crash.image import Image
 from sim.disk.crash.log_order import LogOrder
 from sim.disk.crash.micro_operation import (
-    CreateInode,
     ForgetName,
     MicroOperation,
     MoveName,
@@ -31,6 +31,7 @@ from sim.disk.crash.overtaken import sides, with_losses_of
 from sim.disk.crash.persistence import Coverage, PersistenceModel
 from sim.disk.crash.pieces import is_content, pieces, uncut
 from sim.disk.crash.survivor_set import SurvivorSet, check_legal
+from sim.disk.crash.unsynced_sectors import UnsyncedSectors
 
 
 class Unsynced:
@@ -50,6 +51,7 @@ class Unsynced:
         platter: Inodes,
         unsynced: Iterable[Carried] = (),
         log_order: LogOrder | None = None,
+        sectors: UnsyncedSectors | None = None,
     ) -> None:
         self.model = model
         self.allows_more = False
@@ -59,10 +61,13 @@ class Unsynced:
         self._ordering = Ordering(self._without_log_tree)
         # Operations since the last barrier. Most of their content is covered by a barrier on its
         # file, and then its units are never needed.
-        self._uncut: list[tuple[Operation, int]] = []
+        # Each has its number, and whether it may be cut into sectors.
+        self._uncut: list[tuple[Operation, int, bool]] = []
+        self._sectors = sectors or UnsyncedSectors(model.most_sectors)
         self._whole_calls = model.with_whole_calls()
         self._notes = Notes()
         self._log_order = log_order or LogOrder()
+        self._earlier = Earlier(self.table, self._ordering, self._notes, self._log_order)
         self._has_log = model.coverage is Coverage.NEEDS
         # The files whose platter may hold bytes beyond their size.
         self._surplus: set[int] = set()
@@ -108,6 +113,7 @@ class Unsynced:
     def advance(self, operation: Operation, number: int) -> None:
         """Read operation ``number`` of the journal."""
         self.allows_more = False
+        is_small = self._sectors.advance(operation)
         if isinstance(operation, Sync | FailedSync):
             self._set_log_tree(operation.inode != 0 or isinstance(operation, FailedSync))
         match operation:
@@ -120,7 +126,7 @@ class Unsynced:
                 self._fail_sync(operation)
                 self._note_order(operation, number)
             case _:
-                self._uncut.append((operation, number))
+                self._uncut.append((operation, number, is_small))
                 self._note_order(operation, number)
 
     def _note_order(self, operation: Operation, number: int) -> None:
@@ -135,83 +141,16 @@ class Unsynced:
         Content that it covers as a whole is cut into whole calls.
         """
         waiting, self._uncut = self._uncut, []
-        for operation, number in waiting:
-            whole = sync is not None and is_content(operation, sync)
-            model = self._whole_calls if whole else self.model
-            for micro in pieces(operation, number, model, self):
+        for operation, number, is_small in waiting:
+            is_covered = sync is not None and is_content(operation, sync)
+            model = self.model if is_small and not is_covered else self._whole_calls
+            for micro in pieces(operation, number, model, self._earlier):
                 self._add(micro)
 
     def _add(self, micro: MicroOperation) -> None:
-        is_directory = isinstance(micro, NameChange) and self.is_directory(micro.number)
+        is_directory = isinstance(micro, NameChange) and self._earlier.is_directory(micro.number)
         after = self._log_order.rename_before(micro) if self.log_tree else None
         self._ordering.add(micro, is_directory=is_directory, after=after)
-
-    # -- of earlier operations (pieces.Earlier) ------------------------------------------
-
-    def reaches(self, number: int, size: int) -> bool:
-        """Return whether an inode has this size without the end of a block in a gap."""
-        inode = self.table.get(number)
-        return self._ordering.reaches(number, size, 0 if inode is None else inode.size)
-
-    def old_tail(self, number: int, size: int) -> bytes:
-        """Return the bytes that a truncation to ``size`` left behind the end of this inode."""
-        return self._notes.old_tail(number, size)
-
-    def allocates(self, number: int, block: int) -> bool:
-        """Return whether an unsynced write allocates this block of this inode."""
-        return self._ordering.allocates(number, block)
-
-    def durable_name(self, number: int, directory: int, name: str) -> tuple[int, str] | None:
-        """Return the durable name that this inode left by unsynced renames to the given one."""
-        return self._ordering.durable_name(number, (directory, name))
-
-    def lacks_directory_barrier(self, number: int, directory: int, name: str) -> bool:
-        """Return whether no barrier on the directory has covered this name of a file."""
-        is_unsynced = self._ordering.has_unsynced_name(number, (directory, name))
-        return is_unsynced or self._notes.is_logged(number, directory, name)
-
-    def is_logged_since(self, number: int, other: int) -> bool:
-        """Return whether a file was changed, and then synced, after the last barrier on another."""
-        return self._log_order.is_logged_since(number, other)
-
-    def former_holder(self, number: int, directory: int, name: str) -> int:
-        """Return the inode that gets this name back when this inode loses it; or 0.
-
-        Its loss is unsynced. A barrier has covered the name of this inode, or of one before it,
-        and none did so on the directory.
-        """
-        first = self._durable_holder(directory, name)
-        if first == number or self._notes.is_logged(first, directory, name):
-            return self._notes.former_holder({first, number}, directory, name)
-        return 0
-
-    def _durable_holder(self, directory: int, name: str) -> int:
-        """Return the inode that has this name on the platter, or 0."""
-        holder = self.table.get(directory)
-        return 0 if holder is None else holder.entries.get(name, 0)
-
-    def replaced_before(self, number: int, directory: int, name: str) -> int:
-        """Return the inode that gets this name back when another replaces this inode; or 0.
-
-        If the name of this inode is unsynced, that is also the file that has it on the platter,
-        unless only a barrier on that file has covered the name, or the file has moved away.
-        """
-        first = self._durable_holder(directory, name)
-        if first == number or self._notes.is_logged(first, directory, name):
-            return self.former_holder(number, directory, name)
-        if not first or self.is_directory(first):
-            return 0
-        return 0 if self._ordering.has_left(first, (directory, name)) else first
-
-    def is_directory(self, number: int) -> bool:
-        """Return whether this inode is a directory."""
-        creation = self._ordering.creation(number)
-        if creation is not None:
-            created = self._ordering.micros[creation]
-            assert isinstance(created, CreateInode), created
-            return created.is_directory
-        inode = self.table.get(number)
-        return inode is not None and inode.is_directory
 
     # -- barriers ----------------------------------------------------------------------
 
@@ -219,7 +158,7 @@ class Unsynced:
         if not self._ordering.micros:
             # Most barriers cover nothing but the last writes to their file, and these as a whole.
             waiting = self._uncut
-            content = [uncut(each, at) for each, at in waiting if is_content(each, sync)]
+            content = [uncut(each, at) for each, at, _ in waiting if is_content(each, sync)]
             if len(content) == len(waiting):
                 waiting.clear()
                 self._apply(content, [], sync)
@@ -231,11 +170,12 @@ class Unsynced:
         if len(with_losses) > len(self._ordering.micros):
             self._keep(with_losses)
             self.allows_more = True
-        durable = covered(self._ordering, sync, self.is_directory)
+        durable = covered(self._ordering, sync, self._earlier.is_directory)
         if not durable:
             self._apply([], [], sync, self._ordering.micros)
             return
-        applied, left, notes, allows_more = sides(self._ordering, durable, sync, self.is_directory)
+        is_directory = self._earlier.is_directory
+        applied, left, notes, allows_more = sides(self._ordering, durable, sync, is_directory)
         self.allows_more |= allows_more
         self._apply(applied, notes, sync, left)
         self._keep(list(self._returning(left, notes, sync)))
@@ -314,13 +254,13 @@ class Unsynced:
         If a piece that is left takes such a name from another file than that of the barrier, the
         file that had the name before gets it back. A barrier on a directory gives no name back.
         """
-        is_of_file = not self.is_directory(sync.inode)
+        is_of_file = not self._earlier.is_directory(sync.inode)
         logged = {note[1:] for note in notes if is_of_file and isinstance(note, LoggedName)}
         for micro in left:
             if isinstance(micro, UnlinkName | MoveName) and not micro.returns_to:
                 name = taken_name(micro)
                 is_logged = micro.number != sync.inode and (micro.number, *name) in logged
-                if is_logged and (former := self.former_holder(micro.number, *name)):
+                if is_logged and (former := self._earlier.former_holder(micro.number, *name)):
                     yield micro._replace(returns_to=former)
                     yield UnlinkName(micro.operation, former, *name)
                     continue
@@ -336,6 +276,7 @@ class Unsynced:
     def _keep(self, kept: list[MicroOperation]) -> None:
         """Make these the unsynced pieces, and order them anew."""
         self._ordering = Ordering(self.model if self.log_tree else self._without_log_tree)
+        self._earlier.ordering = self._ordering
         for micro in kept:
             if not (isinstance(micro, ForgetName) and self._is_gone(micro)):
                 self._add(micro)
@@ -348,7 +289,8 @@ class Unsynced:
     def copy(self) -> Unsynced:
         """Return a copy, which advances by itself."""
         carried = (*self.log_tree, *self.micros, *self._notes, *self._surpluses())
-        return Unsynced(self.model, self.platter, carried, self._log_order.copy())
+        order, sectors = self._log_order.copy(), self._sectors.copy()
+        return Unsynced(self.model, self.platter, carried, order, sectors)
 
     def carried_over(self, operations: int) -> tuple[Carried, ...]:
         """Return the pieces and notes, with operations numbered as the next lifetime does it.

@@ -19,7 +19,7 @@ from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.repair import Repair, repair
 from powercut.explorer.verdicts import Exploration, Failure, InterruptedRecovery
 from powercut.fuse import crash_search
-from powercut.fuse.crash_search import MOST_SECTORS, search
+from powercut.fuse.crash_search import MOST_SECTORS, built, search
 from powercut.fuse.failures_left import FailuresLeft
 from powercut.fuse.found_image import Rank, best
 from sim.disk.cache.key import key_of
@@ -158,12 +158,32 @@ def test_large_writes_are_lost_as_a_whole() -> None:
     process = Process(disk)
     put(process, "/f", bytes(512 * MOST_SECTORS))
     assert fitting(POSIX, disk.journal, MOST_SECTORS) is POSIX
-    put(process, "/g", b"one sector more")
+    put(process, "/g", b"s")
     model = fitting(POSIX, disk.journal, MOST_SECTORS)
-    assert model == POSIX.with_whole_calls()
+    assert model == POSIX.with_most_sectors(MOST_SECTORS)
     found = search(disk.journal, acknowledged(disk.journal), POSIX)
     assert not found.exhaustive
     assert all_keys(disk.journal, model) <= {each.key[1] for each in found.found}
+    assert all_keys(disk.journal, model) == all_keys(disk.journal, POSIX.with_whole_calls())
+
+
+@pytest.mark.parametrize("model", ["ext4", "xfs", "posix"])
+def test_a_page_beside_a_large_write_is_torn_between_two_sectors(model: str) -> None:
+    disk = Disk()
+    process = Process(disk)
+    put(process, "/large", bytes(512 * MOST_SECTORS + 1))
+    page = process.open("/page", os.O_CREAT | os.O_RDWR)
+    process.write(page, b"a" * 1024)
+    process.sync()
+    put(process, "/large", bytes(512 * MOST_SECTORS + 1))
+    process.pwrite(page, b"b" * 1024, 0)
+    found = search(disk.journal, acknowledged(disk.journal), MODELS[model])
+    images = {
+        image.files()["/page"]
+        for _, image in built(disk.journal, found.found)
+        if "/page" in image.files()
+    }
+    assert {b"a" * 512 + b"b" * 512, b"b" * 512 + b"a" * 512} <= images
 
 
 def test_sync_of_all_files_leaves_no_large_write() -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from immutables import Map
+
 from sim.disk.cache.inode import ROOT
+from sim.disk.cache.inode_table import InodeTable
 from sim.disk.cache.operation import (
     Allocate,
     Create,
@@ -16,7 +19,10 @@ from sim.disk.cache.operation import (
     Unlink,
     Write,
 )
+from sim.disk.crash.earlier import Earlier
+from sim.disk.crash.log_order import LogOrder
 from sim.disk.crash.micro_operation import MicroOperation
+from sim.disk.crash.notes import Notes
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import SCC
 from sim.disk.crash.pieces import pieces
@@ -83,41 +89,11 @@ def after_kill(lifetime: Lifetime, operations: Sequence[Operation], next_inode: 
     )
 
 
-class _NothingEarlier:
-    """No unsynced pieces, for operations that reach the page cache as a whole."""
-
-    def allocates(self, _number: int, _block: int) -> bool:
-        return False
-
-    def reaches(self, _number: int, _size: int) -> bool:
-        return True
-
-    def old_tail(self, _number: int, _size: int) -> bytes:
-        return b""
-
-    def is_directory(self, _number: int) -> bool:
-        return False
-
-    def durable_name(self, _number: int, _directory: int, _name: str) -> None:
-        return None
-
-    def lacks_directory_barrier(self, _number: int, _directory: int, _name: str) -> bool:
-        return False
-
-    def is_logged_since(self, _number: int, _other: int) -> bool:
-        return False
-
-    def former_holder(self, _number: int, _directory: int, _name: str) -> int:
-        return 0
-
-    def replaced_before(self, _number: int, _directory: int, _name: str) -> int:
-        return 0
-
-
 def _page_changes(operations: Iterable[Operation]) -> Iterator[MicroOperation]:
-    """Yield the changes that operations make in the page cache."""
+    """Yield the changes that operations make in the page cache, which they reach as a whole."""
+    nothing = Earlier(InodeTable(Map()), Ordering(SCC), Notes(), LogOrder())
     for number, operation in enumerate(operations, 1):
-        yield from pieces(operation, number, SCC, _NothingEarlier())
+        yield from pieces(operation, number, SCC, nothing)
 
 
 def _page_times(before: Mapping[int, Times], operations: Iterable[Operation]) -> dict[int, Times]:

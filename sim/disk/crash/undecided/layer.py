@@ -26,7 +26,7 @@ from sim.disk.crash.micro_operation import (
 )
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import PersistenceModel
-from sim.disk.crash.survivor_set import can_be_stale, members
+from sim.disk.crash.survivor_set import can_be_stale, is_tearable, members
 from sim.errors import NeedsWholeImage
 
 
@@ -122,7 +122,7 @@ class Layer:
 
 
 def _length(micro: MicroOperation, model: PersistenceModel) -> int:
-    return len(micro.data) if model.torn_units and isinstance(micro, WriteBlock) else 1
+    return len(micro.data) if is_tearable(micro, model) else 1
 
 
 def _followers(order: Sequence[int]) -> list[int]:

@@ -110,7 +110,7 @@ class _UnsyncedAbove(Unsynced):
     ) -> None:
         super().__init__(model, Map())
         self.durable = list(durable)
-        self.table = _Platter(stack, self.durable, model)
+        self.table = self._earlier.table = _Platter(stack, self.durable, model)
         # The layers know the bytes beyond the ends of files.
         self._read_carried(each for each in carried if not isinstance(each, Surplus))
 
