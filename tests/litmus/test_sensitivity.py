@@ -45,7 +45,7 @@ CHANGES = [
     (model, field.name, value)
     for model in MODELS.values()
     for field in fields(model)
-    if field.name not in {"name", "most_sectors"}  # the latter is a limit of an exploration
+    if field.name != "name"
     for value in _others(getattr(model, field.name))
     if not _implied(model, field.name, value)
 ]

@@ -14,7 +14,7 @@ a weaker one. ``scc`` < ``ext4-journal`` < ``ext4`` < ``ext4-ordered`` < ``ext4-
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import Final
 
@@ -144,9 +144,6 @@ class PersistenceModel:
         the barriers on a file that make its names durable.
     ``coverage``
         the other pieces that a barrier covers.
-    ``most_sectors``
-        no property of the file system, but a limit: so many unsynced sectors of 512 bytes can be
-        lost one by one, and a write beyond them is lost as a whole or not at all. 0 is no limit.
     """
 
     name: str
@@ -161,7 +158,6 @@ class PersistenceModel:
     truncation: Truncation
     synced_names: SyncedNames
     coverage: Coverage
-    most_sectors: int = 0
 
     @property
     def has_whole_calls(self) -> bool:
@@ -171,7 +167,7 @@ class PersistenceModel:
     @property
     def is_reduced(self) -> bool:
         """Whether it leaves out states of large writes that the file system may leave."""
-        return self.has_whole_calls or self.most_sectors > 0
+        return self.has_whole_calls or isinstance(self, ReducedModel)
 
     @property
     def without_log_tree(self) -> PersistenceModel:
@@ -192,18 +188,29 @@ class PersistenceModel:
         """
         if not self.unit_bytes:
             return self
-        return replace(self, unit_bytes=_UNBOUNDED, torn_units=False, most_sectors=0)
+        return replace(self, unit_bytes=_UNBOUNDED, torn_units=False)
 
     def with_most_sectors(self, most_sectors: int) -> PersistenceModel:
-        """Return this model, with whole calls for which too many sectors are unsynced.
-
-        It allows a part of the states. Use it for writes of more units than can be enumerated.
-        """
-        return replace(self, most_sectors=most_sectors) if self.unit_bytes else self
+        """Return this model, with whole calls where more sectors of 512 bytes are unsynced."""
+        if not self.unit_bytes:
+            return self
+        values = {each.name: getattr(self, each.name) for each in fields(PersistenceModel)}
+        return ReducedModel(**values, most_sectors=most_sectors)
 
     def with_torn_rename(self) -> PersistenceModel:
         """Return this model, with a rename that may stop between its parts [ALICE]."""
         return replace(self, name=f"{self.name}+torn-rename", rename_parts=RenameParts.ALL)
+
+
+@dataclass(frozen=True, slots=True)
+class ReducedModel(PersistenceModel):
+    """A model for writes of more units than can be enumerated.
+
+    Up to ``most_sectors`` unsynced sectors of 512 bytes can be lost one by one; a write beyond
+    them is lost as a whole or not at all. So it allows a part of the states of the file system.
+    """
+
+    most_sectors: int
 
 
 SCC: Final = PersistenceModel(

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeGuard
 
 from sim.disk.crash.micro_operation import MicroOperation, WriteBlock, stale_form
 from sim.disk.crash.ordering import Ordering
-from sim.disk.crash.persistence import PersistenceModel, StaleBytes
+from sim.disk.crash.persistence import PersistenceModel, ReducedModel, StaleBytes
 from sim.errors import HarnessError
 
 _SPARSE: Final = 8
@@ -95,11 +95,11 @@ def closed(ordering: Ordering, survived: int) -> int:
 def is_tearable(micro: MicroOperation, model: PersistenceModel) -> TypeGuard[WriteBlock]:
     """Return whether a piece can survive as a prefix of its bytes.
 
-    A whole call, which a model keeps for want of room, cannot.
+    A whole call that is kept because of its length cannot.
     """
-    if not (model.torn_units and isinstance(micro, WriteBlock)):
+    if not (model.torn_units and isinstance(micro, WriteBlock) and len(micro.data) > 1):
         return False
-    return 1 < len(micro.data) <= (model.unit_bytes if model.most_sectors else len(micro.data))
+    return not isinstance(model, ReducedModel) or len(micro.data) <= model.unit_bytes
 
 
 def can_tear(ordering: Ordering, survived: int, index: int) -> bool:

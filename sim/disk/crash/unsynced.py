@@ -28,7 +28,7 @@ from sim.disk.crash.micro_operation import (
 from sim.disk.crash.notes import Carried, LoggedName, LogTree, Note, Notes, OldTail, Surplus
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.overtaken import sides, with_losses_of
-from sim.disk.crash.persistence import Coverage, PersistenceModel
+from sim.disk.crash.persistence import Coverage, PersistenceModel, ReducedModel
 from sim.disk.crash.pieces import is_content, pieces, uncut
 from sim.disk.crash.survivor_set import SurvivorSet, check_legal
 from sim.disk.crash.unsynced_sectors import UnsyncedSectors
@@ -63,7 +63,8 @@ class Unsynced:
         # file, and then its units are never needed.
         # Each has its number, and whether it may be cut into sectors.
         self._uncut: list[tuple[Operation, int, bool]] = []
-        self._sectors = sectors or UnsyncedSectors(model.most_sectors)
+        most_sectors = model.most_sectors if isinstance(model, ReducedModel) else 0
+        self._sectors = sectors or UnsyncedSectors(most_sectors)
         self._whole_calls = model.with_whole_calls()
         self._notes = Notes()
         self._log_order = log_order or LogOrder()

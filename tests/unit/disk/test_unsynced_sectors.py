@@ -9,6 +9,7 @@ import pytest
 from sim.disk.calls.process import Process
 from sim.disk.crash.micro_operation import WriteBlock
 from sim.disk.crash.persistence import EXT4, POSIX, SCC
+from sim.disk.crash.survivor_set import is_tearable
 from sim.disk.crash.unsynced import Unsynced
 from sim.disk.crash.unsynced_sectors import UnsyncedSectors
 from sim.disk.disk import Disk
@@ -49,6 +50,14 @@ def test_a_write_beyond_the_limit_is_one_piece(writer: _Writer) -> None:
     writer.write("/a", 8 * 512)
     writer.write("/b", 5 * 512)
     assert sizes(writer.unsynced()) == [*[512] * 8, 5 * 512]
+
+
+def test_a_whole_call_is_not_torn(writer: _Writer) -> None:
+    writer.write("/a", 9 * 512)
+    writer.write("/b", 512)
+    unsynced = writer.unsynced()
+    writes = [each for each in unsynced.micros if isinstance(each, WriteBlock)]
+    assert [is_tearable(each, unsynced.model) for each in writes] == [False, True]
 
 
 def test_a_large_write_leaves_room_for_small_ones_behind_it(writer: _Writer) -> None:
