@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
+
+MOST_BYTES: Final = 1 << 29
+"""The bytes of answers and results that the trees of one exploration may keep."""
 
 
 class GaveUp(BaseException):
-    """The exploration needs more boxes or executions than its budget has.
+    """The exploration needs more boxes, executions or memory than its budget has.
 
     A ``BaseException``, because it is raised inside a check, which may catch every other.
     """
@@ -26,6 +30,7 @@ class Budget:
         self.tick = tick
         self.most_answers = executions
         self._executions = executions
+        self._bytes = MOST_BYTES
         self.boxes = boxes
 
     def execute(self) -> None:
@@ -39,3 +44,9 @@ class Budget:
         self.boxes -= parts
         if self.boxes < 0:
             raise GaveUp("too many boxes")
+
+    def keep(self, content: bytes) -> None:
+        """Count an answer or a result; raise ``GaveUp`` if they have too many bytes in all."""
+        self._bytes -= len(content)
+        if self._bytes < 0:
+            raise GaveUp("too many bytes")

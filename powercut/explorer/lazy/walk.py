@@ -256,6 +256,8 @@ class Walk:
         return Step(question, answer, operations)
 
     def _shared_bytes(self, found: bytes) -> bytes:
+        if found not in self._bytes:
+            self._budget.keep(found)
         return self._bytes.setdefault(found, found)
 
     def repeat(self) -> None:

@@ -11,6 +11,7 @@ import pytest
 from oracles.history import History, Known
 from oracles.violation import LostAck, Violation
 from powercut.explorer.explore import explore
+from powercut.explorer.lazy import budget as budget_module
 from powercut.explorer.lazy import lazy_explorer
 from powercut.explorer.lazy import walk as walk_module
 from powercut.explorer.lazy.boot import LazyDisk
@@ -225,6 +226,23 @@ def test_a_budget_counts_all_parts_of_a_division() -> None:
         budget.divide()
     with pytest.raises(GaveUp, match="too many boxes"):
         Budget(executions=1, boxes=4).divide(5)
+
+
+def test_results_that_would_fill_the_memory_are_not_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The files that the default check reads are the results of its first phase."""
+
+    def unsynced(process: Process, ack: History) -> None:
+        descriptor = process.open("/f", os.O_CREAT | os.O_WRONLY)
+        for number in range(1, 5):
+            process.write(descriptor, bytes([number]) * 512)
+        ack({"/f": b"".join(bytes([number]) * 512 for number in range(1, 5))})
+
+    monkeypatch.setattr(budget_module, "MOST_BYTES", 100_000)
+    assert explore(unsynced, model="ext4", limits=LAZY).is_lazy
+    monkeypatch.setattr(budget_module, "MOST_BYTES", 30_000)
+    assert not explore(unsynced, model="ext4", limits=LAZY).is_lazy
 
 
 def test_results_of_a_unit_take_few_boxes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from oracles.history import History, HistoryEntry, Known
 from oracles.violation import LostAck, Violation
 from powercut.explorer.crash_state import image_at
 from powercut.explorer.event import events_of
-from powercut.explorer.large_writes import fitting
+from powercut.explorer.large_writes import CUT_SECTORS, fitting
 from powercut.explorer.missing_barrier import MissingBarrier, Synced, insert
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.repair import Repair, repair
@@ -160,7 +160,7 @@ def test_large_writes_are_lost_as_a_whole() -> None:
     assert fitting(POSIX, disk.journal, MOST_SECTORS) is POSIX
     put(process, "/g", b"s")
     model = fitting(POSIX, disk.journal, MOST_SECTORS)
-    assert model == POSIX.with_most_sectors(MOST_SECTORS)
+    assert model == POSIX.with_most_sectors(CUT_SECTORS)
     found = search(disk.journal, acknowledged(disk.journal), POSIX)
     assert not found.exhaustive
     assert all_keys(disk.journal, model) <= {each.key[1] for each in found.found}
