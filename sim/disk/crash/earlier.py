@@ -39,7 +39,7 @@ class Earlier:
 
     def lacks_directory_barrier(self, number: int, directory: int, name: str) -> bool:
         """Return whether no barrier on the directory has covered this name of a file."""
-        is_unsynced = self.ordering.has_unsynced_name(number, (directory, name))
+        is_unsynced = self.ordering.names.has_later(number, (directory, name))
         return is_unsynced or self.notes.is_logged(number, directory, name)
 
     def is_logged_since(self, number: int, other: int) -> bool:
@@ -73,7 +73,7 @@ class Earlier:
             return self.former_holder(number, directory, name)
         if not first or self.is_directory(first):
             return 0
-        return 0 if self.ordering.has_left(first, (directory, name)) else first
+        return 0 if self.ordering.names.has_left(first, (directory, name)) else first
 
     def is_directory(self, number: int) -> bool:
         """Return whether this inode is a directory."""

@@ -48,6 +48,7 @@ from sim.disk.crash.persistence import (
     RenameWaits,
     Truncation,
 )
+from sim.disk.crash.unsynced_names import UnsyncedNames
 
 Unit = tuple[int, int]
 """A file and a unit of the model in it."""
@@ -58,14 +59,15 @@ _NOT_IN_ORDER = (Growth.ALLOCATION, Growth.ALLOCATION_WITHIN, Growth.TRUNCATION)
 class Ordering:
     """The unsynced pieces (``micros``) and their predecessors; grows by one piece at a time.
 
-    ``truncation_before`` is for each piece the last unsynced truncation of its file before it.
+    ``names`` are the names that the pieces give and take. ``truncation_before`` is for each piece
+    the last unsynced truncation of its file before it.
     """
 
     __slots__ = (
         "_allocated", "_arrivals", "_attributes", "_blocks", "_creations", "_data",
-        "_directory_renames", "_durable_names", "_freed", "_fresh", "_given", "_given_later",
-        "_left_names", "_metadata", "_new_directories", "_places", "_set_sizes", "_sizes", "_units",
-        "_zeros", "micros", "model", "needs", "order", "truncation_before",
+        "_directory_renames", "_freed", "_fresh", "_metadata", "_new_directories", "_places",
+        "_set_sizes", "_sizes", "_units", "_zeros", "micros", "model", "names", "needs", "order",
+        "truncation_before",
     )  # fmt: skip
 
     def __init__(self, model: PersistenceModel) -> None:
@@ -89,12 +91,7 @@ class Ordering:
         self._allocated: dict[int, int] = {}
         # The piece by which an operation gives an inode a name.
         self._arrivals: dict[tuple[int, int], int] = {}
-        # The names that each inode got, and the same without those that it was created with.
-        self._given: set[tuple[int, Name]] = set()
-        self._given_later: set[tuple[int, Name]] = set()
-        # For an inode and a name to which renames have led: the durable name that they began at.
-        self._durable_names: dict[tuple[int, Name], Name] = {}
-        self._left_names: set[tuple[int, Name]] = set()
+        self.names = UnsyncedNames()
         # The last piece that gave each directory a name, and the directories that are new.
         self._places: dict[int, int] = {}
         self._new_directories: set[int] = set()
@@ -173,23 +170,12 @@ class Ordering:
 
     def durable_name(self, number: int, name: Name) -> Name | None:
         """Return the durable name that an inode left by unsynced renames to ``name``, and lacks."""
-        durable = self._durable_names.get((number, name))
+        durable = self.names.origin(number, name)
         for micro in reversed(self.micros if durable else ()):
             if micro.number == number and durable in names_of(micro):
                 is_given = isinstance(micro, Arrival) and given_name(micro) == durable
                 return None if is_given else durable
         return durable
-
-    def has_unsynced_name(self, number: int, name: Name) -> bool:
-        """Return whether an unsynced rename or link has given an inode this name.
-
-        The name with which an inode was created does not count, while the creation is unsynced.
-        """
-        return (number, name) in self._given_later
-
-    def has_left(self, number: int, name: Name) -> bool:
-        """Return whether unsynced renames moved an inode away from its durable name ``name``."""
-        return (number, name) in self._left_names
 
     # -- needs -----------------------------------------------------------------------
 
@@ -355,27 +341,13 @@ class Ordering:
             if micro.moved_to and arrival is not None:
                 linked = self.micros[arrival]
                 assert isinstance(linked, LinkName), linked
-                self._remember_durable(number, taken_name(micro), given_name(linked))
+                self.names.lead(number, taken_name(micro), given_name(linked))
             return
-        # A link gives the name anew; the parts of a rename remember it when the old name goes.
-        name = given_name(micro)
-        self._durable_names.pop((number, name), None)
         self._arrivals[micro.operation, number] = index
         creation = self._creations.get(number)
-        if creation is None or self.micros[creation].operation != micro.operation:
-            self._given_later.add((number, name))
-        if isinstance(micro, MoveName):
-            self._remember_durable(number, *names_of(micro))
-        self._given.add((number, name))
-
-    def _remember_durable(self, number: int, old: Name, new: Name) -> None:
-        """Remember the durable name from which unsynced renames have led to ``new``."""
-        durable = self._durable_names.pop((number, old), None)
-        if durable is None and (number, old) not in self._given:
-            durable = old
-        if durable is not None:
-            self._durable_names[number, new] = durable
-            self._left_names.add((number, durable))
+        is_new = creation is not None and self.micros[creation].operation == micro.operation
+        left = taken_name(micro) if isinstance(micro, MoveName) else None
+        self.names.give(number, given_name(micro), left, is_new=is_new)
 
     def _units_of(self, content: Content) -> Sequence[Unit]:
         """Return the units that a piece writes to: several if the model has whole calls."""
