@@ -9,7 +9,6 @@ of its crash point that lose less, because only those show the cause.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,15 +16,14 @@ from faults.crash_point import CrashPoint
 from oracles.history import Known
 from oracles.violation import Violation
 from powercut.counted import counted
-from powercut.explorer.built_explorer import MOST_ENDLESS
 from powercut.explorer.check_violation import FAILS_AT_START
-from powercut.explorer.judge import MOST_ENDLESS_IN_ALL
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.recovery import at_its_start
 from powercut.explorer.repair import OutOfTime
 from powercut.explorer.ticker import Stopped
 from powercut.explorer.verdicts import Exploration, Failure, InterruptedRecovery
+from powercut.fuse.check_runs import CheckRuns
 from powercut.fuse.checks_folder import checks_folder
 from powercut.fuse.crash_search import MOST_SECTORS, Search, built, search
 from powercut.fuse.failures_left import FailuresLeft
@@ -74,10 +72,9 @@ class ProgramJudge:
     first tenth of the chosen images, and up to ``checks`` images of these crashes are checked.
 
     It is also the checker with which missing barriers are searched. ``show`` is called with a text
-    for the user each time that a part of the work is done. When ``is_over`` returns True, the
-    checks that are running are ended, and the verdicts are those so far. A pass in which
-    ``MOST_ENDLESS`` checks do not end leaves its other images out, and after
-    ``MOST_ENDLESS_IN_ALL`` nothing more is checked.
+    for the user each time that a part of the work is done. When ``is_over`` returns True, or too
+    many checks do not end (``CheckRuns``), those that are running are ended, and the verdicts are
+    those so far.
     """
 
     def __init__(
@@ -91,11 +88,9 @@ class ProgramJudge:
         is_over: Callable[[], bool] = lambda: False,
     ) -> None:
         self._recording = recording
-        self._show = show
-        self._is_over = is_over
         self._check = check
         self._checks = checks
-        self._processes = processes
+        self._runs = CheckRuns(check, processes, show, is_over)
         self._nested = nested
         self._recoveries: dict[Key, Recovery] = {}
         self._uncrashed: set[Key] = set()
@@ -106,8 +101,6 @@ class ProgramJudge:
         self.counts = Counts(0, 0, 0)
         self.is_blind = False
         self._is_stopped = False
-        self._endless = 0
-        self._has_left_out = False
 
     def must_pass_undamaged(self) -> None:
         """Raise ``HarnessError`` if the check fails on a disk that no crash has damaged.
@@ -119,7 +112,7 @@ class ProgramJudge:
         image = Disk.from_journal(journal).unmounted()
         entries = len(self._recording.acknowledgements)
         start = journal.image
-        checks = dict(self._run([(image, entries), (start, 0), (start, entries)]))
+        checks = dict(self._runs.of([(image, entries), (start, 0), (start, entries)]))
         checked, first, lost = (checks[number] for number in range(3))
         if checked.is_flaky:
             raise HarnessError(
@@ -175,7 +168,7 @@ class ProgramJudge:
 
     def explore(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration:
         """Return the failures under ``model`` that further barriers leave."""
-        self._show("searching for missing barriers")
+        self._runs.show("searching for missing barriers")
         if model.name not in self._left:
             verdict = self._verdicts[model.name]
             self._left[model.name] = FailuresLeft(verdict, self._recovered[model.name])
@@ -187,7 +180,7 @@ class ProgramJudge:
         key = entries, key_of(image.platter.values())
         if key not in self._results:
             try:
-                [(_, self._results[key])] = self._run([(image, entries)])
+                [(_, self._results[key])] = self._runs.of([(image, entries)])
             except Stopped:
                 raise OutOfTime from None
         return self._results[key].violation
@@ -195,7 +188,7 @@ class ProgramJudge:
     def is_over(self, found: Exploration) -> bool:
         """Return whether there is no time for another check."""
         del found
-        return self._gives_up or self._is_over()
+        return self._runs.are_over
 
     def recoveries(self, found: Exploration, failure: Failure) -> Sequence[InterruptedRecovery]:
         """Return the recovery that the second crash of a failure interrupts."""
@@ -213,16 +206,16 @@ class ProgramJudge:
     def _search(
         self, workload: RecordedWorkload, models: Sequence[PersistenceModel]
     ) -> dict[str, Search]:
-        processes = min(self._processes, len(models))
+        processes = min(self._runs.processes, len(models))
 
         def work(number: int) -> Iterator[tuple[str, Search]]:
             for model in models[number::processes]:
                 yield model.name, search(workload.journal, workload.history, model)
 
         searches = {}
-        for name, found in in_processes(processes, work, self._tick):
+        for name, found in in_processes(processes, work, self._runs.tick):
             searches[name] = found
-            self._show(f"searching images: {len(searches)} of {counted(len(models), 'model')}")
+            self._runs.show(f"searching images: {len(searches)} of {counted(len(models), 'model')}")
         return {model.name: searches[model.name] for model in models}
 
     def _check_best(
@@ -257,8 +250,11 @@ class ProgramJudge:
         if isinstance(self._check, FilesCheck):
             self._compare(workload, chosen, self._check)
             return
-        images = dict(built(workload.journal, chosen))
-        for number, checked in self._run([(images[found.key], found.entries) for found in chosen]):
+        self._check_images(dict(built(workload.journal, chosen)), chosen)
+
+    def _check_images(self, images: Mapping[Key, Image], chosen: Sequence[Found]) -> None:
+        work = [(images[found.key], found.entries) for found in chosen]
+        for number, checked in self._runs.of(work):
             self._results[chosen[number].key] = checked
 
     def _compare(
@@ -266,9 +262,9 @@ class ProgramJudge:
     ) -> None:
         """Compare images as they are built: thousands of a large file do not fit into memory."""
         for done, (key, image) in enumerate(built(workload.journal, chosen), 1):
-            self._tick()
+            self._runs.tick()
             self._results[key] = check.check(image, key[0])
-            self._show(f"checking images: {done:,} of {len(chosen):,}")
+            self._runs.show(f"checking images: {done:,} of {len(chosen):,}")
 
     def _crash_recoveries(
         self, workload: RecordedWorkload, searches: Mapping[str, Search], check: CommandCheck
@@ -293,7 +289,7 @@ class ProgramJudge:
     def _recover(
         self, images: Sequence[tuple[Image, int, list[PersistenceModel]]], check: CommandCheck
     ) -> dict[int, Recovery]:
-        processes = max(1, min(self._processes, len(images)))
+        processes = max(1, min(self._runs.processes, len(images)))
 
         def work(folder: str, number: int) -> Iterator[tuple[int, Recovery]]:
             recoveries = Recoveries(check, folder)
@@ -303,7 +299,8 @@ class ProgramJudge:
                     yield place, recovery
 
         with checks_folder() as folder:
-            return dict(in_processes(processes, lambda number: work(folder, number), self._tick))
+            found = in_processes(processes, lambda number: work(folder, number), self._runs.tick)
+            return dict(found)
 
     def _check_recoveries(self) -> None:
         """Check the best images that crashes of the recoveries leave, and no earlier crash."""
@@ -319,39 +316,7 @@ class ProgramJudge:
         images: dict[Key, Image] = {}
         for encoded, those in by_recovery.items():
             images.update(built(decode_journal(encoded), those))
-        for number, checked in self._run([(images[found.key], found.entries) for found in chosen]):
-            self._results[chosen[number].key] = checked
-
-    def _run(self, images: Sequence[tuple[Image, int]]) -> Iterator[tuple[int, Checked]]:
-        """Yield the place of each image with the result of its check, as they come."""
-        processes = max(1, min(self._processes, len(images)))
-
-        def work(folder: str, number: int) -> Iterator[tuple[int, Checked]]:
-            checks = self._check.begin(folder)
-            for place in range(number, len(images), processes):
-                yield place, checks.check(*images[place])
-
-        with checks_folder() as folder:
-            results = in_processes(processes, lambda number: work(folder, number), self._tick)
-            with closing(results):
-                endless = 0
-                for done, (place, checked) in enumerate(results, 1):
-                    endless += checked.is_endless
-                    self._endless += checked.is_endless
-                    yield place, checked
-                    if len(images) > 1:
-                        self._show(f"checking images: {done:,} of {len(images):,}")
-                    if endless >= MOST_ENDLESS and done < len(images):
-                        self._has_left_out = True
-                        break
-
-    @property
-    def _gives_up(self) -> bool:
-        return self._endless >= MOST_ENDLESS_IN_ALL
-
-    def _tick(self) -> None:
-        if self._gives_up or self._is_over():
-            raise Stopped
+        self._check_images(images, chosen)
 
     def _verdict(
         self, workload: RecordedWorkload, model: PersistenceModel, searches: Mapping[str, Search]
@@ -363,7 +328,7 @@ class ProgramJudge:
         verdict = Exploration(
             fitting(model, workload.journal, MOST_SECTORS), workload, self,
             built=len(found), states=len(checked), exhaustive=whole, stopped=self._is_stopped,
-            endless=self._endless if self._has_left_out else 0, gave_up=self._gives_up,
+            endless=self._runs.endless, gave_up=self._runs.gave_up,
         )  # fmt: skip
         for each in checked:
             violation = self._results[each.key].violation

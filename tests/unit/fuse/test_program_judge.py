@@ -15,7 +15,7 @@ from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.repair import OutOfTime
 from powercut.explorer.ticker import Stopped
 from powercut.explorer.verdicts import Exploration
-from powercut.fuse import program_judge
+from powercut.fuse import check_runs, program_judge
 from powercut.fuse.disk_mount import MountWay
 from powercut.fuse.found_image import Found, Rank
 from powercut.fuse.image_check import Checked, CommandCheck, FilesCheck, file_content
@@ -151,19 +151,19 @@ def test_a_pass_whose_last_check_does_not_end_leaves_nothing_out(
     def judged() -> Exploration:
         return ProgramJudge(of_files(2), _Hangs(lambda _: True), 400, 1).judge([POSIX])["posix"]
 
-    monkeypatch.setattr(program_judge, "MOST_ENDLESS", 400)
+    monkeypatch.setattr(check_runs, "MOST_ENDLESS", 400)
     images = judged().states
-    monkeypatch.setattr(program_judge, "MOST_ENDLESS", images)
+    monkeypatch.setattr(check_runs, "MOST_ENDLESS", images)
     found = judged()
     assert (found.endless, found.exhaustive, found.states) == (0, True, images)
-    monkeypatch.setattr(program_judge, "MOST_ENDLESS", images - 1)
+    monkeypatch.setattr(check_runs, "MOST_ENDLESS", images - 1)
     assert judged().endless == images - 1
 
 
 def test_nothing_more_is_checked_after_many_checks_that_do_not_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(program_judge, "MOST_ENDLESS_IN_ALL", 4)
+    monkeypatch.setattr(check_runs, "MOST_ENDLESS_IN_ALL", 4)
     judge = ProgramJudge(many_files(), _Hangs(lambda files: "/3" in files), 400, 1)
     found = judge.judge([POSIX])["posix"]
     assert len(found.failures) == 4
