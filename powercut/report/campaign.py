@@ -95,6 +95,7 @@ class CampaignReport:
                     **_counts([score]),
                     "marks": _marks(score.tally, score.target.marks),
                     "failed": score.failed,
+                    "blind_check": is_blind(score),
                 }
                 for score in self.scores
             },
@@ -117,6 +118,11 @@ def missed(score: Score, goal: Goal) -> tuple[str, ...]:
             return never(score)
         case _:
             assert_never(goal)
+
+
+def is_blind(score: Score) -> bool:
+    """Return whether no check of the target notices that everything is lost."""
+    return not score.failed and score.total_loss.is_blind
 
 
 def points_of(scores: Iterable[Score]) -> Reached:

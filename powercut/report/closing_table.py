@@ -14,6 +14,7 @@ from powercut.fuzz.tally import Tally
 from powercut.report.campaign import (
     CampaignReport,
     CampaignVerdict,
+    is_blind,
     missed,
     never,
     pairs_of,
@@ -30,6 +31,11 @@ _WIDE = 100
 
 _MOST_MARKS = 8
 """Marks of several targets above which those that are not required are only counted."""
+
+_BLIND = (
+    "the checks pass also if every power cut loses all that was acknowledged; check_recovered must "
+    "compare the state with what the actions have stored"
+)
 
 _VERDICTS = {
     CampaignVerdict.CLEAN: "clean: no violation was found",
@@ -131,6 +137,9 @@ def _never_lines(report: CampaignReport) -> Iterator[str]:
 
 def _lines(report: CampaignReport, seconds: float) -> Iterator[str]:
     yield from _never_lines(report)
+    for score in report.scores:
+        if is_blind(score):
+            yield f"note  {score.target.tag}: {_BLIND}"
     for findings in by_cause(report.findings):
         for number, finding in enumerate(findings):
             log = finding.run.log

@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 from xxhash import xxh3_64
 
 from powercut.fuzz.campaign.corpus import LONGEST_STEPS, corpus_in, features_of
+from powercut.fuzz.campaign.total_loss import TotalLoss
 from powercut.fuzz.campaign.workers import work
 from powercut.fuzz.drivers.swarm import SeededRun
 from powercut.fuzz.memory import settle
@@ -160,7 +161,7 @@ class Score:
     ``failing`` maps each kind of failure to the shortest run that has ended in it, ``losing`` each
     kind and loss to the run with the fewest losses: failures of one kind may have several causes,
     which lose different data. ``reached`` maps each feature that the corpus lacks to the shortest
-    run that reached it and passed.
+    run that reached it and passed. ``total_loss`` has the passed runs before the first failed one.
     """
 
     target: TargetEntry
@@ -170,6 +171,7 @@ class Score:
     losing: dict[FailureLoss, Losing] = field(default_factory=dict)
     reached: dict[str, Passing] = field(default_factory=dict)
     unended: list[str] = field(default_factory=list)
+    total_loss: TotalLoss = field(default_factory=TotalLoss)
 
     def reach(self, feature: str, passing: Passing) -> None:
         """Keep ``passing`` if it is the shortest run that has reached ``feature``."""
@@ -202,6 +204,7 @@ class Score:
         self.tally.add(other.tally)
         self.failed += other.failed
         self.unended += other.unended
+        self.total_loss.noticed += other.total_loss.noticed
         for kind, failing in other.failing.items():
             self.fail(kind, failing)
         for (kind, loss), losing in other.losing.items():
@@ -338,6 +341,8 @@ def _run_one(plan: Plan, number: int, score: Score) -> None:
             current.begin()
             run = seeded.run(is_over)
             current.end()
+            if run.failure is None and not score.failed and not plan.is_over:
+                score.total_loss.repeat(number, run)
     except TimeOver as over:
         score.unended.append(current.note(raised_at(over.__traceback__)))
         current.end()
