@@ -25,7 +25,7 @@ from powercut.fuzz.run_log import Crash, RunLog, failure_of
 from powercut.report.findings import NOT_SEARCHED, cause_text, harms_text, weakest
 from powercut.report.repair import repair_lines
 from sim.disk.cache.operation import Resize, Write
-from sim.disk.crash.persistence import MODELS
+from sim.disk.crash.persistence import MODELS, POSIX
 
 _LAST: Final = (len(MODELS), 1)
 """The rank of a cause that is not known to do harm on a working disk."""
@@ -96,7 +96,9 @@ def _rank(cause: Cause) -> tuple[int, int]:
 
 
 def _harm(diagnosis: Diagnosis, cause: Cause) -> str:
-    return f"{harms_text(cause)}{weakest(diagnosis, cause)}"
+    """Return the harm, and where it is done; another power cut may do it on a real file system."""
+    moment = "at this power cut " if cause.model == POSIX.name else ""
+    return f"{harms_text(cause)}{moment}{weakest(diagnosis, cause)}"
 
 
 def _first_path(gap: Gap) -> str:

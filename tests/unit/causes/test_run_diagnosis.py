@@ -234,7 +234,7 @@ def test_the_cause_is_one_that_fails_under_the_model_of_the_run() -> None:
     assert (cause.unsafe, cause.safe) == (ALL, ())
     (other,) = cause.others
     assert other.startswith("no fsync of / between create at ")
-    assert other.endswith(" (lost acknowledgement, on posix only)")
+    assert other.endswith(" (lost acknowledgement, at this power cut on posix only)")
 
 
 def test_a_model_is_safe_if_no_cause_fails_under_it() -> None:
