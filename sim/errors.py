@@ -47,7 +47,7 @@ class NeedsWholeImage(BaseException):
 
 
 class EscapedSimulation(HarnessError):
-    """Code in a simulated world used the real clock, randomness, threads, sockets or files.
+    """Code in a simulated world used the real clock, chance, threads, sockets, files or terminal.
 
     Cause: the call and the line that the message names.
     Cure: use the interfaces of the ``Boot``. If the caller is a tool that only observes, report it.

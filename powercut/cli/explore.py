@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, TypedDict, Unpack
 import click
 from rich.console import Console
 
+from powercut.breakpoints import breakpoints_refused
 from powercut.cli.command import Command
 from powercut.cli.completion import complete_from, complete_tags
 from powercut.cli.exit_code import ExitCode
@@ -266,7 +267,7 @@ def _explore(
         recorded = record(workload.run, models[-1], image, given["root"], limits)
         # Any other check takes microseconds, less than its share of a fork.
         processes = given["processes"] or (cores() if recorded.root else 1)
-        with pace.shown(), pace.kept(), settled():
+        with pace.shown(), pace.kept(), settled(), breakpoints_refused():
             deciding = given["processes"] or cores()
             try:
                 judged(

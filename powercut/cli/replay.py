@@ -10,6 +10,7 @@ from typing import Final
 import click
 from rich.console import Console
 
+from powercut.breakpoints import breakpoints_passed_over
 from powercut.causes.run_diagnosis import REPLAY_SECONDS
 from powercut.cli.command import Command
 from powercut.cli.completion import complete_tags
@@ -103,7 +104,7 @@ def _print(
     """Print the verdict; return the error that has ended the search for its cause, if one has."""
     error: Exception | None = None
     if result.verdict in {Verdict.SAME, Verdict.DIFFERENT}:
-        with redirect_stdout(PRINTED), redirect_stderr(PRINTED):
+        with redirect_stdout(PRINTED), redirect_stderr(PRINTED), breakpoints_passed_over():
             found = searched(Finding(result.run, reproducer, file), REPLAY_SECONDS)
             page, error = story(found.finding), found.error
         console.print(page, soft_wrap=True)

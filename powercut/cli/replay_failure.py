@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from powercut.breakpoints import breakpoints_passed_over
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import print_lines
 from powercut.cli.search_failed import end_of_search
@@ -46,8 +47,9 @@ def replay_failure(console: Console, file: Path, workload: str | None) -> ExitCo
         console.print(f"passes now: {entry.tag} was run again: {again}", soft_wrap=True)
         return ExitCode.CLEAN
     console.print(f"fails again: {entry.tag} was run again: {again}", soft_wrap=True)
-    diagnosis, error = diagnosed({again.model.name: again})
-    print_lines(console, report_lines(diagnosis))
+    with breakpoints_passed_over():
+        diagnosis, error = diagnosed({again.model.name: again})
+        print_lines(console, report_lines(diagnosis))
     if error is not None:
         raise end_of_search(error, entry.tag)
     return ExitCode.VIOLATION
@@ -103,7 +105,8 @@ def _explored_again(kept: KeptFailure, entry: WorkloadEntry) -> Exploration:
     model, limits = model_named(kept.model), _limits(kept, entry)
     image, root = kept.recorded.journal.image, kept.recorded.root or DEFAULT_ROOT
     recorded = record(entry.run, model, image, root, limits)
-    return judged(recorded, entry.check, [model], limits)[model.name]
+    with breakpoints_passed_over():
+        return judged(recorded, entry.check, [model], limits)[model.name]
 
 
 def _limits(kept: KeptFailure, entry: WorkloadEntry) -> Limits:

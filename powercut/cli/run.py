@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from faults.fault_plan import FaultPlan
+from powercut.breakpoints import breakpoints_refused
 from powercut.cli.command import Command
 from powercut.cli.completion import complete_from, complete_tags
 from powercut.cli.exit_code import ExitCode
@@ -136,6 +137,7 @@ class Given(TypedDict):
     help="Begin half of the runs with runs of this directory; add those that reach something new.",
 )
 @json_option
+@breakpoints_refused()
 def command(**given: Unpack[Given]) -> None:
     """Fuzz targets under crashes and faults; close with a table.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -20,6 +21,7 @@ from multiprocessing.process import BaseProcess
 from types import FrameType
 from typing import Final, TypeVar
 
+from powercut.breakpoints import refuse_breakpoint
 from sim.errors import HarnessError
 from sim.loop.sandbox import SANDBOX
 
@@ -137,6 +139,7 @@ def _start_worker(describe: Callable[[FrameType | None], str], texts: Connection
     signal.signal(signal.SIGTERM, end)
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    sys.breakpointhook = refuse_breakpoint
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
