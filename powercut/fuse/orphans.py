@@ -32,6 +32,14 @@ def adopt_orphans() -> frozenset[int]:
     return _children()
 
 
+def has_orphans(others: Collection[int]) -> bool:
+    """Return whether a child of this process but ``others`` has not ended yet."""
+    ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    return any(
+        os.waitid(os.P_PID, process, ended) is None for process in _children().difference(others)
+    )
+
+
 def end_orphans(others: Collection[int]) -> None:
     """Kill every child of this process but ``others``, and all descendants of these.
 

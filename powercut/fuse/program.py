@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
-from powercut.fuse.orphans import adopt_orphans, end_orphans, end_with_parent
+from powercut.fuse.orphans import adopt_orphans, end_orphans, end_with_parent, has_orphans
 from powercut.fuse.watched_calls import watch_this_process
 from sim.errors import HarnessError
 
@@ -51,6 +51,10 @@ class Program:
         if reason:
             raise HarnessError(f"the program cannot start: {os.fsdecode(reason)}")
         return code if code >= 0 else 128 - code
+
+    def has_left_processes(self) -> bool:
+        """Return whether processes that it has started go on after its end."""
+        return has_orphans(self.others)
 
     def end(self) -> None:
         """Kill every process that is left of it, daemons as well, and close the descriptors."""

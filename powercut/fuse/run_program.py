@@ -153,6 +153,8 @@ def run_program(
             _serve_until_end(connection, program, lines, calls, timeout_s)
             exit_status = program.exit_status()
             found = lines.finish()
+            # Others may leave a server that they have just killed; whether it still runs is chance.
+            leaves_its_work = not disk.operations and program.has_left_processes()
         finally:
             # A call that is not answered would keep its process, also a killed one.
             connection.close()
@@ -163,7 +165,7 @@ def run_program(
             f"the program wrote more than {limit} MiB, the most that a journal holds; give it "
             "less to do"
         )
-    notes = _notes(server, watched=program.calls >= 0)
+    notes = _notes(server, watched=program.calls >= 0, leaves_its_work=leaves_its_work)
     mapped = sorted(number for numbers in server.mapped.values() for number in numbers)
     return Run(exit_status, found, tuple(notes), tuple(mapped))
 
@@ -218,7 +220,12 @@ def _serve_ready(
     return False
 
 
-def _notes(server: DiskServer, *, watched: bool) -> Iterator[str]:
+def _notes(server: DiskServer, *, watched: bool, leaves_its_work: bool) -> Iterator[str]:
+    if leaves_its_work:
+        yield (
+            "processes that the program had started still ran when it ended, and were ended: what "
+            "they write later is not seen; let the program wait for them"
+        )
     if not watched:
         yield (
             "sync(2) and syncfs are not seen on this machine: if the program calls them, losses "
