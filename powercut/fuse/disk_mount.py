@@ -144,5 +144,7 @@ def _by_fusermount(path: str) -> int:
             reason = " ".join(done.stderr.decode(errors="replace").split())
             raise CannotMount(f"{_FUSERMOUNT} cannot mount: {reason}")
         _, descriptors, _, _ = socket.recv_fds(ours, 1, 1)
+    # If a program held it, calls on the mount would hang after a kill -9 of powercut.
+    os.set_inheritable(descriptors[0], False)
     os.set_blocking(descriptors[0], False)
     return descriptors[0]
