@@ -1,4 +1,4 @@
-"""Large writes: where a journal has too many unsynced sectors, some calls are lost as a whole."""
+"""Large writes: where a journal has too many unsynced sectors, some writes have fewer pieces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CUT_SECTORS: Final = 48
 
 
 def fitting(model: PersistenceModel, journal: Journal, most_sectors: int) -> PersistenceModel:
-    """Return the model, with whole calls if ``journal`` has too many unsynced sectors.
+    """Return the model, with fewer pieces if ``journal`` has too many unsynced sectors.
 
     ``most_sectors`` is the largest number of sectors of 512 bytes that may be unsynced at one
     moment.

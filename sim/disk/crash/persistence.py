@@ -191,7 +191,7 @@ class PersistenceModel:
         return replace(self, unit_bytes=_UNBOUNDED, torn_units=False)
 
     def with_most_sectors(self, most_sectors: int) -> PersistenceModel:
-        """Return this model, with whole calls where more sectors of 512 bytes are unsynced."""
+        """Return this model, with fewer pieces where more sectors of 512 bytes are unsynced."""
         if not self.unit_bytes:
             return self
         values = {each.name: getattr(self, each.name) for each in fields(PersistenceModel)}
@@ -206,8 +206,9 @@ class PersistenceModel:
 class ReducedModel(PersistenceModel):
     """A model for writes of more units than can be enumerated.
 
-    Up to ``most_sectors`` unsynced sectors of 512 bytes can be lost one by one; a write beyond
-    them is lost as a whole or not at all. So it allows a part of the states of the file system.
+    Up to ``most_sectors`` unsynced sectors of 512 bytes can be lost one by one. A write beyond
+    them is lost in halves if it may be a page of a database (``halves``), and otherwise as a whole.
+    So it allows a part of the states of the file system.
     """
 
     most_sectors: int

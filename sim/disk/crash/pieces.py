@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeGuard, assert_never
+from typing import Final, TypeGuard, assert_never
 
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.operation import (
@@ -38,6 +38,9 @@ from sim.disk.crash.micro_operation import (
 )
 from sim.disk.crash.persistence import PersistenceModel, RenameParts, Truncation
 
+_PAGE_BYTES: Final = 32 << 10
+"""The largest write that is taken for a page of a database."""
+
 ContentChange = Write | Resize | Allocate
 
 
@@ -68,6 +71,19 @@ def pieces(
             pass
         case _:
             assert_never(operation)
+
+
+def halves(write: Write) -> tuple[Write, ...]:
+    """Cut a write that may be a page of a database in two, at the end of the block in its middle.
+
+    A larger write, or one without such an end inside, is returned as it is.
+    """
+    middle = -(-(write.offset + len(write.data) // 2) // BLOCK_BYTES) * BLOCK_BYTES
+    first = middle - write.offset
+    if len(write.data) > _PAGE_BYTES or first >= len(write.data):
+        return (write,)
+    before, size = write._replace(data=write.data[:first]), max(write.size_before, middle)
+    return before, write._replace(offset=middle, data=write.data[first:], size_before=size)
 
 
 def uncut(operation: ContentChange, number: int) -> WriteBlock | Size:

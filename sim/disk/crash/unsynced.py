@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.inode_table import Inodes, InodeTable
 from sim.disk.cache.key import key_of
-from sim.disk.cache.operation import FailedSync, Operation, Sync, SyncFailure
+from sim.disk.cache.operation import FailedSync, Operation, Sync, SyncFailure, Write
 from sim.disk.crash.barrier import covered
 from sim.disk.crash.beyond_end import Ends, drop_beyond_end, ends_of, stored_until
 from sim.disk.crash.earlier import Earlier
@@ -29,7 +29,7 @@ from sim.disk.crash.notes import Carried, LoggedName, LogTree, Note, Notes, OldT
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.overtaken import sides, with_losses_of
 from sim.disk.crash.persistence import Coverage, PersistenceModel, ReducedModel
-from sim.disk.crash.pieces import is_content, pieces, uncut
+from sim.disk.crash.pieces import halves, is_content, pieces, uncut
 from sim.disk.crash.survivor_set import SurvivorSet, check_legal
 from sim.disk.crash.unsynced_sectors import UnsyncedSectors
 
@@ -125,6 +125,9 @@ class Unsynced:
                 self._sync(operation, number)
             case FailedSync():
                 self._fail_sync(operation)
+                self._note_order(operation, number)
+            case Write() if not is_small:
+                self._uncut += [(half, number, False) for half in halves(operation)]
                 self._note_order(operation, number)
             case _:
                 self._uncut.append((operation, number, is_small))

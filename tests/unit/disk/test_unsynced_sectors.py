@@ -1,4 +1,4 @@
-"""The sectors of large writes: so many are lost one by one, and the calls beyond as a whole."""
+"""The sectors of large writes: so many are lost one by one, and pages beyond in halves."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import os
 
 import pytest
 
+from sim.disk.cache.operation import Write
 from sim.disk.calls.process import Process
 from sim.disk.crash.micro_operation import WriteBlock
 from sim.disk.crash.persistence import EXT4, POSIX, SCC
+from sim.disk.crash.pieces import halves
 from sim.disk.crash.survivor_set import is_tearable
 from sim.disk.crash.unsynced import Unsynced
 from sim.disk.crash.unsynced_sectors import UnsyncedSectors
@@ -52,12 +54,39 @@ def test_a_write_beyond_the_limit_is_one_piece(writer: _Writer) -> None:
     assert sizes(writer.unsynced()) == [*[512] * 8, 5 * 512]
 
 
-def test_a_whole_call_is_not_torn(writer: _Writer) -> None:
+@pytest.mark.parametrize(
+    ("offset", "size", "halves"),
+    [
+        (0, 16384, [8192, 8192]),
+        (0, 8192, [4096, 4096]),
+        (4096, 12288, [8192, 4096]),
+        (100, 8192, [8092, 100]),
+        (0, 4608, [4096, 512]),
+        (512, 7168, [3584, 3584]),
+        (512, 8192, [7680, 512]),
+        (0, 4096, [4096]),
+        (0, 32768, [16384, 16384]),
+        (0, 32769, [32769]),
+    ],
+)
+def test_a_write_beyond_the_limit_is_cut_at_the_end_of_a_block(
+    writer: _Writer, offset: int, size: int, halves: list[int]
+) -> None:
+    writer.write("/a", 8 * 512)
+    writer.write("/c", 4 * 512)
+    writer.write("/b", 0)
+    writer.process.lseek(writer.files["/b"], offset, os.SEEK_SET)
+    writer.write("/b", size)
+    assert sizes(writer.unsynced()) == [*[512] * 12, *halves]
+
+
+def test_half_a_large_write_is_not_torn(writer: _Writer) -> None:
     writer.write("/a", 9 * 512)
     writer.write("/b", 512)
     unsynced = writer.unsynced()
     writes = [each for each in unsynced.micros if isinstance(each, WriteBlock)]
-    assert [is_tearable(each, unsynced.model) for each in writes] == [False, True]
+    assert [len(each.data) for each in writes] == [4096, 512, 512]
+    assert [is_tearable(each, unsynced.model) for each in writes] == [False, True, True]
 
 
 def test_a_large_write_leaves_room_for_small_ones_behind_it(writer: _Writer) -> None:
@@ -111,3 +140,10 @@ def test_the_model_says_that_it_is_reduced() -> None:
     assert EXT4.with_whole_calls().is_reduced
     assert not EXT4.is_reduced
     assert SCC.with_most_sectors(MOST) is SCC, "its writes are lost as a whole anyway"
+
+
+def test_the_second_half_of_a_write_is_one_to_the_file_that_the_first_half_leaves() -> None:
+    write = Write("/f", 2, 4096, b"a" * 4096 + b"b" * 4096, 0, 7)
+    first = Write("/f", 2, 4096, b"a" * 4096, 0, 7)
+    assert halves(write) == (first, Write("/f", 2, 8192, b"b" * 4096, 8192, 7))
+    assert halves(write._replace(size_before=9999))[1].size_before == 9999

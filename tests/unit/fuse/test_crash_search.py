@@ -22,10 +22,11 @@ from powercut.fuse import crash_search
 from powercut.fuse.crash_search import MOST_SECTORS, built, search
 from powercut.fuse.failures_left import FailuresLeft
 from powercut.fuse.found_image import Rank, best
+from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.key import key_of
 from sim.disk.calls.process import Process
 from sim.disk.crash.journal import Journal
-from sim.disk.crash.persistence import EXT4_ORDERED, MODELS, POSIX, PersistenceModel
+from sim.disk.crash.persistence import EXT4, EXT4_ORDERED, MODELS, POSIX, PersistenceModel
 from sim.disk.disk import Disk
 from tests.unit.fuse.journals import acknowledged, all_keys, put, replacing
 
@@ -153,7 +154,7 @@ def test_crash_points_within_a_series_of_writes_come_last() -> None:
     assert {each.done for each in first} == {9, 10}
 
 
-def test_large_writes_are_lost_as_a_whole() -> None:
+def test_writes_beyond_the_limit_are_lost_in_halves() -> None:
     disk = Disk()
     process = Process(disk)
     put(process, "/f", bytes(512 * MOST_SECTORS))
@@ -163,8 +164,25 @@ def test_large_writes_are_lost_as_a_whole() -> None:
     assert model == POSIX.with_most_sectors(CUT_SECTORS)
     found = search(disk.journal, acknowledged(disk.journal), POSIX)
     assert not found.exhaustive
-    assert all_keys(disk.journal, model) <= {each.key[1] for each in found.found}
-    assert all_keys(disk.journal, model) == all_keys(disk.journal, POSIX.with_whole_calls())
+    assert all_keys(disk.journal, POSIX.with_whole_calls()) < all_keys(disk.journal, model)
+    kept = {len(image.files().get("/f", b"")) for _, image in built(disk.journal, found.found)}
+    assert {0, 512 * MOST_SECTORS // 2, 512 * MOST_SECTORS} <= kept
+
+
+def test_a_page_behind_large_writes_is_torn_in_its_middle() -> None:
+    disk = Disk()
+    process = Process(disk)
+    page = process.open("/page", os.O_CREAT | os.O_RDWR)
+    process.write(page, b"a" * 2 * BLOCK_BYTES)
+    process.sync()
+    for name in ("/cache", "/other"):
+        put(process, name, bytes(512 * MOST_SECTORS * 2 // 3))
+        put(process, name, bytes(512 * MOST_SECTORS // 3))
+    process.pwrite(page, b"b" * 2 * BLOCK_BYTES, 0)
+    found = search(disk.journal, acknowledged(disk.journal), EXT4)
+    images = {image.files().get("/page") for _, image in built(disk.journal, found.found)}
+    old, new = b"a" * BLOCK_BYTES, b"b" * BLOCK_BYTES
+    assert {old + old, old + new, new + old, new + new} <= images
 
 
 @pytest.mark.parametrize("model", ["ext4", "xfs", "posix"])
