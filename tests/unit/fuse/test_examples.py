@@ -18,7 +18,7 @@ from tests.unit.fuse.recorded import needs_mounts
 
 pytestmark = needs_mounts
 
-PAGES = ("mv", "sed", "git", "sqlite", "etcd", "redis", "postgresql", "databases")
+PAGES = ("mv", "sed", "git", "sqlite", "etcd", "redis", "postgresql", "mariadb", "databases")
 NEEDS = re.compile(r"^Needs: (.*)$", re.MULTILINE)
 BLOCK = re.compile(r"```console\n\$ (.*?)\n(.*?)```", re.DOTALL)
 # The packages that a page needs are those of this Python.
