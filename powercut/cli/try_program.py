@@ -26,7 +26,7 @@ from powercut.explorer.cause import Diagnosis
 from powercut.explorer.diagnosis import Diagnosed, diagnosed
 from powercut.fuse.disk_mount import MountWay, prepare_mounts
 from powercut.fuse.image_check import CommandCheck, FilesCheck, ImageCheck
-from powercut.fuse.program_judge import ProgramJudge
+from powercut.fuse.program_judge import MOST_CHECKS, ProgramJudge
 from powercut.fuse.record import record
 from powercut.fuse.recording import Recording, load_recording, recording_digest, save_recording
 from powercut.fuzz.campaign.workers import cores
@@ -43,7 +43,6 @@ from powercut.report.repair import repair_lines
 from sim.disk.crash.persistence import MODELS, PersistenceModel, model_named
 from sim.errors import HarnessError
 
-_CHECKS = 1000
 _NOTHING_WRITTEN = "the check wrote nothing, so there was no recovery to crash"
 _NO_RECOVERY = (
     "no check that was recorded wrote anything, so none was crashed; a greater -n records more"
@@ -79,10 +78,9 @@ _BLIND_COMPARISON = (
     "--checks",
     type=click.IntRange(1),
     metavar="N",
-    default=_CHECKS,
-    show_default=True,
     help="The most images to check beside the disk at the start, those that find most bugs first. "
-    "Where one fails, some that lose less are checked as well.",
+    "Where one fails, some that lose less are checked as well. "
+    f"[default: {MOST_CHECKS}; fewer if a check command gets large files]",
 )
 @click.option(
     "--nested",
@@ -104,7 +102,7 @@ def command(
     setup: str,
     check: str | None,
     model: str,
-    checks: int,
+    checks: int | None,
     nested: bool,
     timeout: float,
     recorded: Path | None,

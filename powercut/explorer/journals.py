@@ -61,7 +61,7 @@ CALL_STEPS: Final = 8
 """Prefixes, and losses of one call, of each crash point of a thin exploration."""
 
 MOST_SECTORS: Final = 4096
-"""Unsynced sectors beyond which some writes are lost as a whole."""
+"""Unsynced sectors beyond which some writes have fewer pieces."""
 
 MOST_PREFIXES: Final = 32
 """Kills inside one write; in a longer one they are spread evenly over its pages."""

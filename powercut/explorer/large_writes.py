@@ -9,7 +9,7 @@ from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.unsynced_sectors import UnsyncedSectors
 
 CUT_SECTORS: Final = 48
-"""Unsynced sectors that are lost one by one where there are too many; others are whole calls."""
+"""Unsynced sectors that are lost one by one where there are too many."""
 
 
 def fitting(model: PersistenceModel, journal: Journal, most_sectors: int) -> PersistenceModel:

@@ -37,7 +37,7 @@ from sim.disk.crash.survivor_set import SurvivorSet, can_be_stale, can_tear, clo
 from sim.disk.crash.unsynced import Unsynced
 
 MOST_SECTORS: Final = 48
-"""Unsynced sectors beyond which some writes are lost as a whole."""
+"""Unsynced sectors beyond which some writes have fewer pieces."""
 
 _WORK_WITHIN_SERIES: Final = 800_000
 """The approximate number of pieces that one search applies between writes to one file."""

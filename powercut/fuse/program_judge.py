@@ -41,8 +41,11 @@ from sim.disk.crash.persistence import PersistenceModel, model_named
 from sim.disk.disk import Disk
 from sim.errors import HarnessError
 
+MOST_CHECKS: Final = 1000
+"""The images that are checked, if the user gives no number."""
+
 _CHECKED_BYTES: Final = 6 << 30
-"""The approximate limit on the bytes of images that are given to commands."""
+"""The approximate limit on the bytes of those that are given to commands."""
 
 _FEWEST_CHECKS: Final = 64
 _PLAINER_OF_POINT: Final = 64
@@ -68,6 +71,8 @@ class Counts:
 class ProgramJudge:
     """Judges one recording. ``checks`` is the most images that are checked.
 
+    If it is None, there are ``MOST_CHECKS``, or fewer if they are large and given to commands.
+
     With ``nested``, a check that passes and writes is a recovery. It is crashed as well, on the
     first tenth of the chosen images, and up to ``checks`` images of these crashes are checked.
 
@@ -81,7 +86,7 @@ class ProgramJudge:
         self,
         recording: Recording,
         check: ImageCheck,
-        checks: int,
+        checks: int | None,
         processes: int,
         nested: CommandCheck | None = None,
         show: Callable[[str], None] = lambda _text: None,
@@ -89,7 +94,7 @@ class ProgramJudge:
     ) -> None:
         self._recording = recording
         self._check = check
-        self._checks = checks
+        self._checks = checks or _affordable(recording, check)
         self._runs = CheckRuns(check, processes, show, is_over)
         self._nested = nested
         self._recoveries: dict[Key, Recovery] = {}
@@ -139,16 +144,11 @@ class ProgramJudge:
         journal, history = self._recording.journal, self._recording.history()
         workload = RecordedWorkload(journal, history, mapped=self._recording.mapped)
         searches = {model.name: Search([], 0, 0, exhaustive=False) for model in models}
-        tree = Disk.from_journal(journal).unmounted().tree()
-        size = sum(len(inode.blocks) * BLOCK_BYTES for _, inode in tree)
-        most = self._checks
-        if not isinstance(self._check, FilesCheck):
-            most = min(most, max(_FEWEST_CHECKS, _CHECKED_BYTES // (size + 1)))
         try:
             searches.update(self._search(workload, models))
-            self._check_best(workload, searches, most)
+            self._check_best(workload, searches, self._checks)
             for each in searches.values():
-                self._check_plainer(workload, each, most // _PLAINER_OF_MODEL)
+                self._check_plainer(workload, each, self._checks // _PLAINER_OF_MODEL)
             if self._nested is not None:
                 self._crash_recoveries(workload, searches, self._nested)
         except Stopped:
@@ -362,3 +362,12 @@ class ProgramJudge:
                     crashes = (first.crash, each.crash)
                     failure = Failure(crashes, each.entries, each.key[1], result.violation)
                     verdict.fail(failure)
+
+
+def _affordable(recording: Recording, check: ImageCheck) -> int:
+    """Return how many images are checked if the user gives no number."""
+    if isinstance(check, FilesCheck):
+        return MOST_CHECKS
+    tree = Disk.from_journal(recording.journal).unmounted().tree()
+    size_bytes = sum(len(inode.blocks) * BLOCK_BYTES for _, inode in tree)
+    return min(MOST_CHECKS, max(_FEWEST_CHECKS, _CHECKED_BYTES // (size_bytes + 1)))

@@ -191,12 +191,15 @@ def test_only_images_for_commands_are_limited_by_their_bytes(
     monkeypatch.setattr(program_judge, "_FEWEST_CHECKS", 3)
     monkeypatch.setattr(program_judge, "_CHECKED_BYTES", 1)
     recording = of_long_file()
-    command = ProgramJudge(recording, _Always(PASSED), 400, 1)
+    command = ProgramJudge(recording, _Always(PASSED), None, 1)
     command.judge([POSIX])
-    compared = ProgramJudge(recording, FilesCheck(recording), 400, 1)
+    compared = ProgramJudge(recording, FilesCheck(recording), None, 1)
     assert compared.judge([POSIX])["posix"].failures
     assert command.counts.checked == 3
     assert compared.counts.checked == compared.counts.images == command.counts.images > 3
+    wanted = ProgramJudge(recording, _Always(PASSED), 4, 1)
+    wanted.judge([POSIX])
+    assert wanted.counts.checked == 4, "the user has given the number"
 
 
 def test_comparisons_are_shown_and_stopped() -> None:
