@@ -100,22 +100,36 @@ def _work(
 ) -> NoReturn:
     """Send the results, and end this process, which is the worker."""
     try:
-        # A terminal sends its signals to all processes, and the first one decides what they mean.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGHUP, _pass_over)
-        signal.signal(signal.SIGTERM, _end)
-        end_with_parent(signal.SIGTERM)
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         try:
-            for result in work(number):
-                results.send(result)
-            results.send(_Done())
-        except HarnessError as mistake:
-            results.send(_Failure(str(mistake)))
-        except Exception as error:  # noqa: BLE001 - the other process raises it
-            results.send(_Failure(f"{type(error).__name__}: {error}"))
+            _send_all(work, number, results, mask)
+        finally:
+            os._exit(0)
     finally:
+        # ``_end`` has come behind the work, and before the line above.
         os._exit(0)
+
+
+def _send_all(
+    work: Callable[[int], Iterable[Result]],
+    number: int,
+    results: Connection,
+    mask: Iterable[int],
+) -> None:
+    """Send the results, or the exception that has ended the work."""
+    # A terminal sends its signals to all processes, and the first one decides what they mean.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, _pass_over)
+    signal.signal(signal.SIGTERM, _end)
+    end_with_parent(signal.SIGTERM)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    try:
+        for result in work(number):
+            results.send(result)
+        results.send(_Done())
+    except HarnessError as mistake:
+        results.send(_Failure(str(mistake)))
+    except Exception as error:  # noqa: BLE001 - the other process raises it
+        results.send(_Failure(f"{type(error).__name__}: {error}"))
 
 
 def _pass_over(_number: int, _frame: FrameType | None) -> None:
@@ -124,4 +138,5 @@ def _pass_over(_number: int, _frame: FrameType | None) -> None:
 
 def _end(_number: int, _frame: FrameType | None) -> None:
     """End the processes that this worker has started, and then the worker."""
+    signal.signal(signal.SIGTERM, _pass_over)
     raise SystemExit

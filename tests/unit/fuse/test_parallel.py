@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +53,27 @@ def test_a_mistake_is_its_own_sentence() -> None:
 
     with pytest.raises(HarnessError, match=r"^a mistake$"):
         list(in_processes(1, mistaken, nothing))
+
+
+def test_a_process_that_is_ended_behind_its_work_does_not_go_on_as_a_copy_of_this_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    this, leave, calls = os.getpid(), os._exit, list[int]()
+
+    def ended(status: int) -> None:
+        calls.append(status)
+        if len(calls) == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+        leave(status)
+
+    monkeypatch.setattr(os, "_exit", ended)
+    try:
+        assert list(in_processes(1, range, nothing)) == []
+    finally:
+        if os.getpid() != this:
+            (tmp_path / "copy").touch()
+            leave(0)
+    assert not (tmp_path / "copy").exists()
 
 
 def test_an_interrupt_while_processes_begin_ends_all_of_them(
