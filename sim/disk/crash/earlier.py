@@ -39,7 +39,7 @@ class Earlier:
 
     def lacks_directory_barrier(self, number: int, directory: int, name: str) -> bool:
         """Return whether no barrier on the directory has covered this name of a file."""
-        is_unsynced = self.ordering.names.has_later(number, (directory, name))
+        is_unsynced = self.ordering.names.was_given_later(number, (directory, name))
         return is_unsynced or self.notes.is_logged(number, directory, name)
 
     def is_logged_since(self, number: int, other: int) -> bool:

@@ -207,7 +207,7 @@ class ReducedModel(PersistenceModel):
     """A model for writes of more units than can be enumerated.
 
     Up to ``most_sectors`` unsynced sectors of 512 bytes can be lost one by one. A write beyond
-    them is lost in halves if it may be a page of a database (``halves``), and otherwise as a whole.
+    them is lost in halves if it may be a page of a database, and otherwise as a whole.
     So it allows a part of the states of the file system.
     """
 

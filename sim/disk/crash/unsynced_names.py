@@ -44,7 +44,7 @@ class UnsyncedNames:
         """Return the durable name from which renames have led an inode to ``name``; or None."""
         return self._durable.get((number, name))
 
-    def has_later(self, number: int, name: Name) -> bool:
+    def was_given_later(self, number: int, name: Name) -> bool:
         """Return whether a rename or a link has given an inode this name.
 
         The name with which an inode was created does not count, while the creation is unsynced.

@@ -72,6 +72,15 @@ def write_workload(module: str, *, is_unmodified: bool) -> None:
     Path(f"{module}.py").write_text(source, "ascii")
 
 
+def failure_of(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
+    """Run a command without its breakpoints; return a file of a failure that it has found."""
+    with monkeypatch.context() as context:
+        context.setenv("GO_ON", "1")
+        assert powercut(*arguments).exit_code == ExitCode.VIOLATION
+    (file, *_) = Path(".powercut/failures").glob("*.json*")
+    return str(file)
+
+
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_breakpoint_in_a_target_is_refused_with_its_line(processes: str) -> None:
     module = f"stopping_{processes}"
@@ -96,12 +105,8 @@ def test_replay_of_a_run_stops_at_a_breakpoint_in_that_run_alone(
     stops: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = write_target("replayed")
-    with monkeypatch.context() as context:
-        context.setenv("GO_ON", "1")
-        ran = powercut("run", target, "--examples", "3", "-n", "1")
-        assert ran.exit_code == ExitCode.VIOLATION
-    (file, *_) = Path(".powercut/failures").glob("*.json")
-    result = powercut("replay", str(file))
+    file = failure_of(monkeypatch, "run", target, "--examples", "3", "-n", "1")
+    result = powercut("replay", file)
     assert result.exit_code == ExitCode.VIOLATION, result.output
     assert "same failure" in result.stdout
     assert "  repair  " in result.stdout
@@ -113,12 +118,8 @@ def test_replay_of_an_exploration_stops_at_a_breakpoint_once(
     stops: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_workload("explored", is_unmodified=False)
-    with monkeypatch.context() as context:
-        context.setenv("GO_ON", "1")
-        explored = powercut("explore", "explored:save", "--check", "explored:present")
-        assert explored.exit_code == ExitCode.VIOLATION
-    (file, *_) = Path(".powercut/failures").glob("*.jsonl")
-    result = powercut("replay", str(file))
+    file = failure_of(monkeypatch, "explore", "explored:save", "--check", "explored:present")
+    result = powercut("replay", file)
     assert result.exit_code == ExitCode.VIOLATION, result.output
     assert "the recorded crash fails in the same way" in result.stdout
     assert "fails again" in result.stdout

@@ -55,7 +55,7 @@ def test_a_write_beyond_the_limit_is_one_piece(writer: _Writer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("offset", "size", "halves"),
+    ("offset", "size", "cut"),
     [
         (0, 16384, [8192, 8192]),
         (0, 8192, [4096, 4096]),
@@ -70,14 +70,14 @@ def test_a_write_beyond_the_limit_is_one_piece(writer: _Writer) -> None:
     ],
 )
 def test_a_write_beyond_the_limit_is_cut_at_the_end_of_a_block(
-    writer: _Writer, offset: int, size: int, halves: list[int]
+    writer: _Writer, offset: int, size: int, cut: list[int]
 ) -> None:
     writer.write("/a", 8 * 512)
     writer.write("/c", 4 * 512)
     writer.write("/b", 0)
     writer.process.lseek(writer.files["/b"], offset, os.SEEK_SET)
     writer.write("/b", size)
-    assert sizes(writer.unsynced()) == [*[512] * 12, *halves]
+    assert sizes(writer.unsynced()) == [*[512] * 12, *cut]
 
 
 def test_half_a_large_write_is_not_torn(writer: _Writer) -> None:

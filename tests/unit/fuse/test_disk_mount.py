@@ -40,7 +40,7 @@ def test_a_device_that_is_not_there_is_named(
 
 
 @needs_mounts
-@pytest.mark.skipif(shutil.which("fusermount3") is None, reason="no fusermount3")
+@pytest.mark.skipif(shutil.which("fusermount3") is None, reason="fusermount3 is not installed")
 def test_a_program_does_not_hold_a_mount_by_fusermount() -> None:
     ran = run_python("-c", DESCRIPTORS_OF_A_PROGRAM)
     assert ran.returncode == 0, ran.stderr
