@@ -1,11 +1,9 @@
-"""The pages of ``examples/`` about executables print the verdicts of their commands."""
+"""The pages about executables print the verdicts of their commands."""
 
 from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,24 +12,22 @@ import pytest
 
 from tests.meta.source_tree import ROOT
 from tests.sample import in_the_gate
+from tests.unit.fuse.printed_lines import assert_printed, blocks_of
 from tests.unit.fuse.recorded import needs_mounts
 
 pytestmark = needs_mounts
 
 PAGES = ("mv", "sed", "git", "sqlite", "etcd", "redis", "postgresql", "mariadb", "databases")
 NEEDS = re.compile(r"^Needs: (.*)$", re.MULTILINE)
-BLOCK = re.compile(r"```console\n\$ (.*?)\n(.*?)```", re.DOTALL)
-# The packages that a page needs are those of this Python.
-PATH = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
-OMITTED = "..."
-ANYTHING = "…"
+HOW_TO = ROOT / "docs" / "how-to" / "any-program.md"
+CHECK = re.compile(r"```sh\n(# check.sh\n.*?)```", re.DOTALL)
 
 
 def blocks() -> Iterator[tuple[str, str, str]]:
     """The console blocks of all pages, each with its page: the command, and the printed lines."""
     for name in PAGES:
-        for found in BLOCK.finditer((ROOT / "examples" / f"{name}.md").read_text("utf-8")):
-            yield name, found[1], found[2]
+        for command, printed in blocks_of(ROOT / "examples" / f"{name}.md"):
+            yield name, command, printed
 
 
 def missing(page: str) -> list[str]:
@@ -40,10 +36,6 @@ def missing(page: str) -> list[str]:
     assert needs is not None
     names = needs[1].split(", ")
     return [name for name in names if shutil.which(name) is None and find_spec(name) is None]
-
-
-def pattern(line: str) -> re.Pattern[str]:
-    return re.compile(".*".join(map(re.escape, line.split(ANYTHING))))
 
 
 # In the gate, the short ones, and one of SQLite.
@@ -56,18 +48,12 @@ def test_a_page_prints_the_verdict(page: str, command: str, printed: str, tmp_pa
     if names := missing(page):
         pytest.skip(f"{' and '.join(names)} not installed")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    script = command.replace("powercut", f"{sys.executable} -m powercut", 1)
-    result = subprocess.run(
-        ["sh", "-c", script],
-        check=False,
-        cwd=tmp_path,
-        env={"PATH": PATH, "PYTHONPATH": str(ROOT), "HOME": "/"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    lines = iter(result.stdout.splitlines())
-    for line in printed.splitlines():
-        if line != OMITTED:
-            found = any(pattern(line).fullmatch(each.rstrip()) for each in lines)
-            assert found, f"{line!r} is not in its place:\n{result.stdout}{result.stderr}"
+    assert_printed(command, printed, tmp_path)
+
+
+def test_the_check_of_the_how_to_page_finds_the_lost_line(tmp_path: Path) -> None:
+    check = CHECK.search(HOW_TO.read_text("utf-8"))
+    assert check is not None
+    (tmp_path / "check.sh").write_text(check[1], "utf-8")
+    [(command, printed)] = [each for each in blocks_of(HOW_TO) if "--check" in each[0]]
+    assert_printed(command, printed, tmp_path)
