@@ -45,8 +45,8 @@ def cli() -> None:
     """Run durable agents on a directory, and inspect it.
 
     Exit codes of every command: 0 done, 2 usage, 130 interrupted, 141 the program that reads the
-    output has ended. The help of a command lists further ones. An error stream that takes no
-    more changes none.
+    output has ended. The help of a command lists further ones. An error stream that cannot be
+    written changes no exit code.
     """
 
 

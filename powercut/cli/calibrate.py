@@ -57,7 +57,7 @@ _MINUTES: Final = 5
     "--json",
     "json_out",
     metavar="OUT",
-    help="Write a line of JSON to this file, or to - , for each program when it is recorded.",
+    help="Write a line of JSON for each recorded program to this file (-: the standard output).",
 )
 @click.option(
     "--judge",

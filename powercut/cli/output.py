@@ -35,7 +35,7 @@ json_option = click.option(
     "json_out",
     metavar="OUT",
     callback=_without_other_output,
-    help="Write one JSON object to this file, or to - .",
+    help="Write one JSON object to this file (-: the standard output).",
 )
 """The option of commands that call ``write_json`` at their end.
 
