@@ -15,7 +15,10 @@ from tests.meta.source_tree import ROOT, python_files, tree_of
 
 Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
-DOCUMENTED = " ".join(path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md"))
+# The names in docs/reference.md are those of the engine.
+DOCUMENTED = " ".join(
+    path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md") if path.name != "reference.md"
+)
 
 
 class _Name(NamedTuple):
