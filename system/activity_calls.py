@@ -37,7 +37,8 @@ class ActivityCalls:
         """Perform an IRREVERSIBLE action once; return its row, which is DONE, FAILED or UNCERTAIN.
 
         ``key`` is ``activity:`` and a name, by convention a task and a number, separated by a
-        colon. A repetition of the call, also after a crash, returns the same row. Raises
+        colon. A repetition of the call, also after a crash, returns the same row. ``task_id`` is
+        an open task of an agent; some time after its end, the row is removed. Raises
         ``NotStarted``, ``BadActivity``, ``KeyReused``, ``NotPlainJson``, or ``Closed`` if the
         runtime was closed, or no attempt can be made, before there was an outcome: then the next
         boot continues.
@@ -50,7 +51,8 @@ class ActivityCalls:
         encoded_arguments(intent)  # raises if they cannot be recorded
         intent = replace(intent, arguments=detached(arguments))
         stores = await durable.opened()
-        await durable.run(lambda transaction: stores.activities.intend(transaction, intent))
+        intend = stores.activities.intend_for_program
+        await durable.run(lambda transaction: intend(transaction, intent))
         while True:
             activities.begin([key])
             may_go_on = await activities.wait_for(key)

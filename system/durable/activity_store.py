@@ -28,6 +28,7 @@ from system.durable.errors import (
 from system.durable.producers import DAY_S
 from system.durable.report import ReportStore
 from system.durable.state import Transaction
+from system.durable.task import FINAL, TASKS
 from system.errors import NotPlainJson, PayloadTooLarge
 from system.foreign import reason_of, shown
 from system.ports import Action, JsonObject, Performed, SideEffectClass
@@ -75,6 +76,19 @@ class ActivityStore:
         )  # fmt: skip
         ACTIVITIES.insert(transaction, activity)
         return activity
+
+    def intend_for_program(self, transaction: Transaction, intent: Intent) -> Activity:
+        """Do the same as ``intend`` for a program, which may repeat its call at any time.
+
+        A new activity may only name an open task: the rows of a task that has ended are removed, so
+        a repeated call would perform its action again. Raises as ``intend``.
+        """
+        if intent.task_id is not None and ACTIVITIES.read(transaction, intent.key) is None:
+            task = TASKS.read(transaction, intent.task_id)
+            if task is None or task.status in FINAL:
+                state = "unknown" if task is None else task.status
+                raise BadActivity(f"task_id={shown(intent.task_id, 100)} is {state}")
+        return self.intend(transaction, intent)
 
     def attempt(
         self, transaction: Transaction, key: str, actions: Mapping[str, Action]

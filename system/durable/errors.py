@@ -224,8 +224,8 @@ class StaleCheckpoint(RuntimeRefused):
 class BadActivity(RuntimeRefused):
     """An activity cannot be recorded as it is described.
 
-    Cause: a malformed key, arguments that are too large, an action that is not IRREVERSIBLE, or
-    a decision that does not exist, or that names no person.
+    Cause: a malformed key, arguments that are too large, an action that is not IRREVERSIBLE, a
+    task that is unknown or has ended, or a decision that does not exist, or that names no person.
     Cure: see the section on activities in ``docs/durable.md``.
     """
 

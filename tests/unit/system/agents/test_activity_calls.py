@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from asyncio import Task, create_task, gather, sleep
 from contextlib import suppress
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -19,6 +20,8 @@ from system.durable.errors import (
 from system.errors import Closed, NotPlainJson, NotStarted
 from system.ports import JsonObject, Performed
 from tests.unit.system.agents.acting import acting, activities, opened, outcome, perform
+from tests.unit.system.agents.emitting import DAY
+from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import SECOND_NS
 
 
@@ -194,6 +197,28 @@ def test_a_caller_is_refused_what_needs_no_row() -> None:
         room.run(room.runtime.activities.perform("activity:t:1", "read", {}))
     with pytest.raises(BadActivity, match="not registered"):
         room.run(room.runtime.activities.perform("activity:t:1", "fly", {}))
+
+
+def test_a_call_is_not_performed_again_when_its_row_has_gone_with_its_task() -> None:
+    room, ada = opened()
+    room.say(ada, script(("begin_task", {"todos": []})))
+    task_id = str(room.provider.results[-1]["task_id"])
+    perform_in_task = partial(room.runtime.activities.perform, action="mail", arguments={})
+    room.run(perform_in_task("activity:t:1", task_id=task_id))
+    end: JsonObject = {"task_id": task_id, "event": "end", "status": "DONE"}
+    room.say(ada, script(("checkpoint", end)))
+    assert room.run(perform_in_task("activity:t:1", task_id=task_id)).status == "DONE"
+
+    room.world.clock.advance(DAY * SECOND_NS)
+    room.reopen()
+    perform_in_task = partial(room.runtime.activities.perform, action="mail", arguments={})
+    assert activities(room) == []
+    for key, refused_id, state in (
+        ("activity:t:1", task_id, "DONE"), ("activity:t:2", "a mistake", "unknown"),
+    ):  # fmt: skip
+        with pytest.raises(BadActivity, match=f"task_id='{refused_id}' is {state}"):
+            room.run(perform_in_task(key, task_id=refused_id))
+    assert len(room.effects.calls) == 1
 
 
 def test_a_value_of_a_wrong_type_is_refused_and_damages_no_row() -> None:
