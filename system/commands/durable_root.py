@@ -12,6 +12,7 @@ from system.commands.offline import host_of
 from system.durable.applied import APPLIED
 from system.durable.dedup import DEDUP
 from system.durable.ended import CONVERSATIONS, ENDED
+from system.durable.errors import StateDamaged
 from system.durable.known_ids import KNOWN_IDS
 from system.durable.open_state import open_state, state_in_memory
 from system.durable.state import STATE, StateDatabase, Transaction
@@ -95,8 +96,11 @@ def shown_time(seconds: float | None) -> str:
         return f"{seconds:.0f}"
 
 
-def damaged_rows(transaction: Transaction, stores: Stores) -> list[str]:
-    """Return a sentence for each damaged row, except those of settled work."""
+def damage(transaction: Transaction, stores: Stores) -> list[str]:
+    """Return a sentence for each damaged row, except those of settled work, and each damaged index.
+
+    Reads the whole database.
+    """
     found = [
         *stores.triggers.load(transaction),
         *stores.activities.undecided(transaction),
@@ -105,4 +109,8 @@ def damaged_rows(transaction: Transaction, stores: Stores) -> list[str]:
         *stores.reports.load(transaction),
         *(each for table in _KEPT for each in table.damaged(transaction)),
     ]
-    return [str(each) for each in found if isinstance(each, Exception)]
+    checks = [str(line) for (line,) in transaction.execute("PRAGMA integrity_check")]
+    return [
+        *(str(each) for each in found if isinstance(each, Exception)),
+        *(f"{STATE}: {line}; {StateDamaged.cure}" for line in checks if line != "ok"),
+    ]

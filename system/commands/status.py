@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from system.commands.durable_root import DurableRoot, damaged_rows, durable_root, shown_time
+from system.commands.durable_root import DurableRoot, damage, durable_root, shown_time
 from system.commands.offline import FOUND, echo_table, idle_root_option, leave, reporting
 from system.durable.schedule import Schedule
 from system.durable.seconds import reached_at
@@ -58,7 +58,7 @@ def status(root: str) -> None:
         rows, damaged = opened.state.transact(
             lambda transaction: (
                 _rows(transaction, opened),
-                damaged_rows(transaction, opened.stores),
+                damage(transaction, opened.stores),
             )
         )
         echo_table(("what", "number"), rows)

@@ -23,11 +23,12 @@ from system.durable.errors import (
     BadActivity,
     KeyReused,
     RowDamaged,
+    RowHidden,
     UnknownActivity,
 )
 from system.durable.producers import DAY_S
 from system.durable.report import ReportStore
-from system.durable.state import Transaction
+from system.durable.state import STATE, Transaction
 from system.durable.task import FINAL, TASKS
 from system.errors import NotPlainJson, PayloadTooLarge
 from system.foreign import reason_of, shown
@@ -53,6 +54,8 @@ class ActivityStore:
     def __init__(self, epoch: int, reports: ReportStore) -> None:
         self._epoch = epoch
         self._reports = reports
+        # The keys that their index does not find; None until they were looked for.
+        self._hidden: frozenset[str] | None = None
 
     def intend(self, transaction: Transaction, intent: Intent) -> Activity:
         """Record an activity before its first attempt; a repetition of the call returns its row.
@@ -81,14 +84,23 @@ class ActivityStore:
         """Do the same as ``intend`` for a program, which may repeat its call at any time.
 
         A new activity may only name an open task: the rows of a task that has ended are removed, so
-        a repeated call would perform its action again. Raises as ``intend``.
+        a repeated call would perform its action again. Raises as ``intend``, and ``RowHidden``.
         """
-        if intent.task_id is not None and ACTIVITIES.read(transaction, intent.key) is None:
-            task = TASKS.read(transaction, intent.task_id)
-            if task is None or task.status in FINAL:
-                state = "unknown" if task is None else task.status
-                raise BadActivity(f"task_id={shown(intent.task_id, 100)} is {state}")
+        if ACTIVITIES.read(transaction, intent.key) is None:
+            self._check_not_hidden(transaction, intent.key)
+            if intent.task_id is not None:
+                _check_open(transaction, intent.task_id)
         return self.intend(transaction, intent)
+
+    def _check_not_hidden(self, transaction: Transaction, key: str) -> None:
+        """Raise ``RowHidden`` if an activity has this key, and its index has lost it.
+
+        The table is read once in a boot, when a program gives the first new key.
+        """
+        if self._hidden is None:
+            self._hidden = frozenset(each.key for each in ACTIVITIES.unfound(transaction))
+        if key in self._hidden:
+            raise RowHidden(STATE, ACTIVITIES.name, key)
 
     def attempt(
         self, transaction: Transaction, key: str, actions: Mapping[str, Action]
@@ -288,6 +300,14 @@ def encoded_arguments(intent: Intent) -> bytes:
             f"arguments of size_bytes={len(encoded)} are over the limit of {MOST_ARGUMENT_BYTES}"
         )
     return encoded
+
+
+def _check_open(transaction: Transaction, task_id: str) -> None:
+    """Raise ``BadActivity`` if a task has ended or is unknown, or ``RowDamaged``."""
+    task = TASKS.read(transaction, task_id)
+    if task is None or task.status in FINAL:
+        state = "unknown" if task is None else task.status
+        raise BadActivity(f"task_id={shown(task_id, 100)} is {state}")
 
 
 def _notice(activity: Activity) -> JsonObject:

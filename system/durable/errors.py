@@ -47,6 +47,22 @@ class RowDamaged(StateDamaged):
         self.key = key
 
 
+class RowHidden(StateDamaged):
+    """A row is there, and SQLite does not find it by its key; the other rows can be used.
+
+    A call that took the row for missing would do its work a second time.
+    Cause: the disk or another program changed an index, or the key of a row beside it.
+    Cure: run ``REINDEX`` with ``sqlite3`` while the root is not in use, or remove the row whose key
+    is out of order.
+    """
+
+    cure = "run REINDEX with sqlite3 while the root is not in use"
+
+    def __init__(self, path: str, table: str, key: str) -> None:
+        super().__init__(path, f"table={table} row={key} is not found by its key")
+        self.key = key
+
+
 class StateLogDamaged(StateDamaged):
     """The write-ahead log of SQLite is damaged before commits that were durable.
 

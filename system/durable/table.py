@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, get_type_hints
 from zlib import crc32
 
-from system.durable.errors import RowDamaged
+from system.durable.errors import RowDamaged, RowHidden
 from system.durable.state import STATE, Transaction
 from system.errors import NotPlainJson
 from system.storage.codec import canonical_row, is_plain_text
@@ -60,6 +60,11 @@ class Table(Generic[R]):
         self._keys = f"SELECT {as_blobs} FROM {name}"
         self._read_by_blobs = self._read.replace("=?", "=CAST(? AS TEXT)")
         self._read_row = f"SELECT {columns}, crc FROM {name} WHERE rowid=?"
+        # The scan of an index would not see a row that the index has lost.
+        self._unfound = (
+            f"SELECT rowid FROM {name} AS each NOT INDEXED WHERE NOT EXISTS"
+            f" (SELECT 1 FROM {name} WHERE {names[0]}=each.{names[0]})"
+        )
 
     def insert(self, transaction: Transaction, row: R) -> int:
         """Insert a row with a new key; return its number, in a table that has them."""
@@ -110,21 +115,42 @@ class Table(Generic[R]):
         rows = transaction.execute(f"SELECT rowid FROM {source} WHERE {condition}", bindings)
         for (number,) in rows:
             assert isinstance(number, int)
-            try:
-                found = transaction.execute(self._read_row, (number,))
-                yield number, self._checked(found[0], f"rowid {number}")
-            except UnicodeDecodeError:
-                yield number, RowDamaged(STATE, self.name, f"rowid {number}")
-            except RowDamaged as damaged:
-                yield number, damaged
+            yield number, self._row(transaction, number)
 
-    def damaged(self, transaction: Transaction) -> Iterator[RowDamaged]:
-        """Yield an error for each damaged row; reads the whole table, also one without numbers."""
+    def unfound(self, transaction: Transaction) -> Iterator[RowHidden]:
+        """Yield an error for each sound row that ``read`` does not find.
+
+        Reads the whole table. Only for tables with row numbers and one column as their key.
+        """
+        for (number,) in transaction.execute(self._unfound):
+            assert isinstance(number, int)
+            row = self._row(transaction, number)
+            if not isinstance(row, RowDamaged):
+                yield RowHidden(STATE, self.name, row[0])
+
+    def _row(self, transaction: Transaction, number: int) -> R | RowDamaged:
+        shown = f"rowid {number}"
+        try:
+            found = transaction.execute(self._read_row, (number,))
+            return self._checked(found[0], shown)
+        except UnicodeDecodeError:
+            return RowDamaged(STATE, self.name, shown)
+        except RowDamaged as damaged:
+            return damaged
+
+    def damaged(self, transaction: Transaction) -> Iterator[RowDamaged | RowHidden]:
+        """Yield an error for each damaged row; reads the whole table, also one without numbers.
+
+        A damaged key may hide the rows beside it.
+        """
         for key in transaction.execute(self._keys):
             shown = "/".join(_bytes_of(value).decode(errors="backslashreplace") for value in key)
             try:
                 found = transaction.execute(self._read_by_blobs, key)
-                self._checked(found[0], shown)
+                if not found:
+                    yield RowHidden(STATE, self.name, shown)
+                for row in found:
+                    self._checked(row, shown)
             except UnicodeDecodeError:
                 yield RowDamaged(STATE, self.name, shown)
             except RowDamaged as damaged:

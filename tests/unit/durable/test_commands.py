@@ -71,8 +71,11 @@ def root(tmp_path: Path) -> RealRoot:
     return RealRoot(tmp_path)
 
 
-def emit(root: RealRoot, trigger_id: str, fire_at: float = 1e9, session_id: str = "s") -> None:
-    spec = TriggerSpec("IMMEDIATE", {"a": 1}, "greet", session_id, fire_at)
+def emit(
+    root: RealRoot, trigger_id: str, fire_at: float = 1e9, session_id: str = "s",
+    key: str | None = None,
+) -> None:  # fmt: skip
+    spec = TriggerSpec("IMMEDIATE", {"a": 1}, "greet", session_id, fire_at, key)
     root.do(lambda stores, transaction: stores.emitter.emit(transaction, spec, trigger_id))
 
 
@@ -277,6 +280,28 @@ def test_status_reports_damaged_rows_that_no_list_has(root: RealRoot, change: st
     assert found.exit_code == 1
     for table in keys:
         assert f"table={table} row=" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        (b"FAILED", b"FAILEC", "row 1 missing from index idx_activity_status; restore it"),
+        (b"immediate:b", b"jmmediate:b", "row=immediate:c is not found by its key; run REINDEX"),
+    ],
+)
+def test_status_reports_rows_that_are_not_found(
+    root: RealRoot, before: bytes, after: bytes, sentence: str
+) -> None:
+    intend(root, "activity:t:1", Refused("no"))
+    for name in "abc":
+        emit(root, name, key=f"immediate:{name}")
+    state = root.path / STATE
+    # SQLite keeps the last copy in the index, or the table of keys.
+    beginning, end = state.read_bytes().rsplit(before, 1)
+    state.write_bytes(beginning + after + end)
+    found = root.run("status")
+    assert found.exit_code == 1
+    assert sentence in found.stderr
 
 
 def test_status_reports_damaged_tasks_and_reports(root: RealRoot) -> None:

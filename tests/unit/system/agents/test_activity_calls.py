@@ -14,6 +14,7 @@ from system.durable.errors import (
     AlreadyDecided,
     BadActivity,
     KeyReused,
+    RowHidden,
     UnknownActivity,
     UnknownTrigger,
 )
@@ -219,6 +220,24 @@ def test_a_call_is_not_performed_again_when_its_row_has_gone_with_its_task() -> 
         with pytest.raises(BadActivity, match=f"task_id='{refused_id}' is {state}"):
             room.run(perform_in_task(key, task_id=refused_id))
     assert len(room.effects.calls) == 1
+
+
+def test_an_activity_that_its_index_has_lost_is_not_performed_again() -> None:
+    room, _ = opened()
+    for key in ("activity:t:1", "activity:t:2"):
+        room.run(room.runtime.activities.perform(key, "mail", {}))
+    room.run(room.runtime.close())
+    # SQLite keeps a key in its row, and behind it in the index of the keys.
+    before, after = room.read("state.db").rsplit(b"activity:t:1", 1)
+    room.write("state.db", before + b"activity:t:0" + after)
+
+    room.reopen()
+    calls = room.runtime.activities
+    with pytest.raises(RowHidden, match="row=activity:t:1 is not found by its key; run REINDEX"):
+        room.run(calls.perform("activity:t:1", "mail", {}))
+    for key in ("activity:t:2", "activity:t:3"):
+        assert room.run(calls.perform(key, "mail", {})).status == "DONE"
+    assert len(room.effects.calls) == 3
 
 
 def test_a_value_of_a_wrong_type_is_refused_and_damages_no_row() -> None:
