@@ -32,8 +32,8 @@ async def re_execute(
 
     Returns the new record, which names the old one in ``reExecutionOf``; None if it was sampled
     out. Raises ``RecorderError`` for an execution with irreversible effects without ``confirm``.
-    An exception of the handler, or ``NotPlainJson`` for an answer that is no JSON object, is
-    recorded as an error and raised.
+    An exception of the handler, also one that is no ``Exception``, or ``NotPlainJson`` for an
+    answer that is no JSON object, is recorded as an error and raised.
 
     Raises ``StorageError`` or ``OSError`` if the disk refuses the request; then the handler is not
     called. An answer is returned also if the disk refuses it: the next checkpoint writes the
@@ -57,8 +57,11 @@ async def re_execute(
         code = "AGENT_ERROR"
         answer = await handler(record.envelope)
         response = FrozenJson.of_object(answer, "answer of the handler")
-    except (Exception, CancelledError) as error:
-        code = "CANCELLED" if passes(error) else code
+    except BaseException as error:
+        is_cancelled = passes(error) and isinstance(error, CancelledError)
+        if passes(error) and not is_cancelled:
+            raise
+        code = "CANCELLED" if is_cancelled else code
         failure: JsonObject = {"code": code, "message": reason_of(error)}
         response = FrozenJson.of(
             {"status": "error", "payload": None, "metadata": {}, "error": failure}

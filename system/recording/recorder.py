@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from system.errors import StorageError
+from system.foreign import shown
 from system.ports import Clock, Ids, SideEffectClass
 from system.recording.executions.execution import Execution
 from system.recording.executions.log_record import LogRecord, StoredLogRecord
@@ -173,7 +174,8 @@ class Recorder:
         if self._execution is not None or self.is_sampled_out:
             raise RecorderError("Cannot start twice; make a recorder for each execution")
         if not (re_execution_of is None or is_text(re_execution_of)):
-            raise RecorderError(f"Cannot repeat {re_execution_of!r:.100}; give the id as a text")
+            repeated = shown(re_execution_of, 100)
+            raise RecorderError(f"Cannot repeat {repeated}; give the id as a text")
         frozen = FrozenEnvelope.of(envelope)
         execution_id = new_execution_id(self._ids, self._backend.has)
         if self._sample_rate < 1.0 and not is_sampled(execution_id, self._sample_rate):

@@ -273,7 +273,7 @@ class Execution:
         """Return the log record of a reason; ``RecorderError`` for no text or one of ``Reason``."""
         self.check_open()
         if not is_text(reason):
-            raise RecorderError(f"Cannot mark with reason={reason!r:.100}; give a text")
+            raise RecorderError(f"Cannot mark with reason={shown(reason, 100)}; give a text")
         if reason in _REASONS:
             raise RecorderError(f"Cannot mark with reason={reason!r}, which a recorder sets itself")
         return _mark(self.execution_id, self._numbers.current(), reason, self.now())

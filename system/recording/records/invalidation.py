@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from system.foreign import shown
 from system.ports import Clock
 from system.recording.records.errors import RecorderError
 from system.recording.records.header import Invalidation, Reason
@@ -21,7 +22,7 @@ def invalidated(record: ExecutionRecord, reason: str, by: str, clock: Clock) -> 
         return record
     for name, text in (("reason", reason), ("by", by)):
         if not is_text(text):
-            raise RecorderError(f"Cannot invalidate with {name}={text!r:.100}; give a text")
+            raise RecorderError(f"Cannot invalidate with {name}={shown(text, 100)}; give a text")
     return _with_invalidation(record, Invalidation(reason, by, timestamp(clock.wall_ns())))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from system.errors import NotPlainJson
+from system.foreign import shown
 from system.recording.records.long_text import LongText, has_long_text
 from system.recording.records.plain_json import plain_json
 from system.storage.codec import DEEPEST, canonical
@@ -27,7 +28,7 @@ def canonical_pieces(value: object, place: str = "value", levels: int = DEEPEST)
             raise NotPlainJson(place, f"nested deeper than {DEEPEST} levels")
         for key in members:
             if type(key) is not str:
-                raise NotPlainJson(place, f"the key {key!r} is not a str")
+                raise NotPlainJson(place, f"the key {shown(key, 100)} is not a str")
         for key, item in sorted(cast("dict[str, object]", members).items(), key=_key):
             yield gap + canonical(key) + b":"
             yield from canonical_pieces(item, f"{place}[{key!a}]", levels - 1)

@@ -64,7 +64,7 @@ def _members(members: Mapping[Any, object], place: str, levels: int) -> Json:
 def _text_of(value: object, place: str) -> str:
     if isinstance(value, datetime):
         if value.utcoffset() is None:
-            raise NotPlainJson(place, f"{value!r} has no time zone")
+            raise NotPlainJson(place, f"{shown(value, 100)} has no time zone")
         return value.isoformat()
     if isinstance(value, UUID):
         return value.hex

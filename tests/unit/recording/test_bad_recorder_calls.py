@@ -12,6 +12,8 @@ from system.errors import NotPlainJson, StorageFull
 from system.recording.recorder import InMemoryExecutionRecorder
 from system.recording.records.errors import RecorderError
 from system.recording.records.header import Reason
+from system.recording.records.invalidation import invalidated
+from system.recording.records.long_text import LongText
 from system.recording.wal_store import WalExecutionRecorder
 from tests.unit.recording.executions import (
     ENVELOPE,
@@ -92,6 +94,35 @@ def test_an_event_of_an_odd_type_is_refused(event_type: Any) -> None:
 def test_a_key_that_is_no_text_is_refused_whatever_it_is(key: object) -> None:
     with pytest.raises(NotPlainJson, match=r"the key .* is not a str"):
         InMemoryExecutionRecorder(*memory()).start({key: 1})
+
+
+def test_a_key_beside_a_long_text_is_refused_and_loses_no_event(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder, execution_id = bench.started(1)
+        for key in (10**5000, Unprintable(), None):
+            payload: dict[Any, object] = {key: LongText(["a"])}
+            with pytest.raises(NotPlainJson, match=r"the key .* is not a str"):
+                recorder.record_event(EVENTS[1][0], payload)
+        recorder.record_event(*EVENTS[1])
+        reason = bench.store.load(execution_id).header.replayable_reason
+        assert reason == Reason.EXECUTION_INCOMPLETE
+
+    run(work())
+
+
+@pytest.mark.parametrize("text", [10**5000, Unprintable()], ids=["large", "unprintable"])
+def test_a_text_that_is_none_is_refused_whatever_it_is(text: Any) -> None:
+    recorder = InMemoryExecutionRecorder(*memory())
+    with pytest.raises(RecorderError, match="give the id as a text"):
+        recorder.start(ENVELOPE, re_execution_of=text)
+    recorder.start(ENVELOPE)
+    with pytest.raises(RecorderError, match="give a text"):
+        recorder.mark_not_replayable(text)
+    record = run(recorder.finalize(FAILURE))
+    assert record is not None
+    with pytest.raises(RecorderError, match="give a text"):
+        invalidated(record, text, "Ada", memory()[0])
 
 
 @pytest.mark.parametrize("rate", [float("nan"), 5, -1, 1.1, "x", None])

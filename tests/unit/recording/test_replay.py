@@ -285,15 +285,20 @@ def test_an_unknown_class_of_effects_counts_as_irreversible() -> None:
         run(re_execute(record, handler, InMemoryExecutionRecorder(clock, ids, store)))
 
 
-def test_an_exception_of_the_handler_is_recorded_and_raised() -> None:
+class Panic(BaseException):
+    """An exception of a library that is no ``Exception``."""
+
+
+@pytest.mark.parametrize("error", [ValueError, Panic])
+def test_an_exception_of_the_handler_is_recorded_and_raised(error: type[BaseException]) -> None:
     clock, ids, store = memory()
     recorder = InMemoryExecutionRecorder(clock, ids, store)
     record = with_side_effects(finished(), SideEffectClass.READ_ONLY)
 
     async def handler(_: JsonObject) -> JsonObject:
-        raise ValueError("lost \udcff")
+        raise error("lost \udcff")
 
-    with pytest.raises(ValueError, match="lost"):
+    with pytest.raises(error, match="lost"):
         run(re_execute(record, handler, recorder))
     (execution_id,) = store.list_all()
     response = store.load(execution_id).final_response
