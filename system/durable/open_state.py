@@ -13,7 +13,7 @@ from system.durable.errors import (
     StateMissing,
     StateStopped,
 )
-from system.durable.schema import APPLICATION_ID, MIGRATIONS, VERSION
+from system.durable.schema import APPLICATION_ID, CREATED, MIGRATIONS, VERSION
 from system.durable.seconds import SteadyClock
 from system.durable.sqlite_log import damaged_at, is_ignored
 from system.durable.state import STATE, StateDatabase, Transaction, translated
@@ -146,6 +146,7 @@ def _open(state: StateDatabase, host: Host, root_id: str | None) -> None:
     state.transact(lambda transaction: check_version(transaction, root_id))
     fresh = host.ids.uuid_hex() if root_id is None else root_id
     state.root_id = state.transact(lambda transaction: migrate(transaction, fresh))
+    state.transact(_check_schema)
     # SQLite ignores a failed barrier of the directory in which it has created its log.
     host.files.sync_dir("")
     if root_id not in (None, state.root_id):
@@ -184,6 +185,15 @@ def migrate(transaction: Transaction, root_id: str) -> str:
     if len(found) != 1:
         raise StateDamaged(STATE, f"the table meta has rows={len(found)}, not 1")
     return str(found[0][0])
+
+
+def _check_schema(transaction: Transaction) -> None:
+    """Raise ``StateDamaged`` if the description of a table or an index has changed.
+
+    SQLite has read it already. With another name or condition in it, later statements would fail.
+    """
+    if not CREATED.issubset(sql for (sql,) in transaction.execute("SELECT sql FROM sqlite_schema")):
+        raise StateDamaged(STATE, "its tables are not those of this version")
 
 
 def _version(transaction: Transaction) -> int:

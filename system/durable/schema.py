@@ -94,3 +94,14 @@ MIGRATIONS: Final[Sequence[Sequence[str]]] = (VERSION_1, VERSION_2, VERSION_3)
 """The statements of each migration; the first one makes the tables of version 1."""
 
 VERSION: Final = len(MIGRATIONS)
+
+
+def _created() -> frozenset[str]:
+    statements = [each for migration in MIGRATIONS for each in migration]
+    dropped = {each.split()[2] for each in statements if each.startswith("DROP INDEX ")}
+    made = [each for each in statements if each.startswith("CREATE ")]
+    return frozenset(each for each in made if each.split()[2] not in dropped)
+
+
+CREATED: Final = _created()
+"""The statements that SQLite keeps as the description of the tables and indexes."""

@@ -81,11 +81,12 @@ class Table(Generic[R]):
         transaction.execute(self._replace, self._sealed(row))
 
     def update(self, transaction: Transaction, row: R) -> None:
-        """Replace the row that has the key of ``row``; there must be one."""
+        """Replace the row that has the key of ``row``; raises ``RowHidden``."""
         sealed = self._sealed(row)
         key, others = sealed[: self._key_columns], sealed[self._key_columns :]
         transaction.execute(self._update, (*others, *key))
-        assert transaction.changes() == 1
+        if not transaction.changes():
+            raise RowHidden(STATE, self.name, "/".join(map(str, key)))
 
     def delete(self, transaction: Transaction, *key: str | int) -> None:
         """Remove the row with this key, if there is one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from asyncio import Event
 from collections.abc import Callable
 
 import pytest
@@ -11,6 +12,7 @@ from sim.disk.calls.process import Process
 from sim.sqlite.connection import connect
 from system.durable.errors import (
     ForeignState,
+    RowHidden,
     StateDamaged,
     StateMissing,
     StateOutdated,
@@ -78,6 +80,12 @@ def damaged(room: Room, _older: FILES) -> None:
     replaced(room, b"\xff" * 512 + content[512:])
 
 
+def of_other_columns(room: Room, _older: FILES) -> None:
+    content = room.read(STATE)
+    assert content.count(b" last_nominal INTEGER") == 1
+    replaced(room, content.replace(b" last_nominal INTEGER", b" last_mominal INTEGER"))
+
+
 def torn(room: Room, _older: FILES) -> None:
     replaced(room, room.read(STATE)[:1500])
 
@@ -104,6 +112,7 @@ def outdated(room: Room, older: FILES) -> None:
         (missing, StateMissing, "restore it from a copy that is not older than the logs"),
         (empty, StateMissing, "restore it from a copy that is not older than the logs"),
         (damaged, StateDamaged, "restore it from a copy that is not older than the logs"),
+        (of_other_columns, StateDamaged, "restore it from a copy that is not older than the logs"),
         (torn, StateDamaged, "restore it from a copy that is not older than the logs"),
         (of_another_program, StateDamaged, "restore it from a copy"),
         (of_another_root, ForeignState, "restore the one that belongs to this root"),
@@ -139,6 +148,19 @@ def test_a_root_whose_database_another_process_has_open_is_refused() -> None:
     connection.execute("ROLLBACK")
     connection.close()
     assert files_of(room) == before
+
+
+def test_a_root_whose_index_has_lost_a_claimed_trigger_is_refused_with_the_remedy() -> None:
+    room, ada = opened()
+    room.provider.hooks["send"] = Event().wait
+    room.run(room.runtime.emit(TriggerSpec("IMMEDIATE", session_id=room.session(ada)), "trigger-2"))
+    room.settle()
+    room.kill()
+    changed(room)
+    before, after = room.read(STATE).rsplit(b"trigger-2", 1)
+    replaced(room, before + b"trigger-1" + after)
+    with pytest.raises(RowHidden, match="row=trigger-2 is not found by its key; run REINDEX"):
+        room.open()
 
 
 def test_an_agent_whose_row_in_applied_is_damaged_takes_no_turn() -> None:
