@@ -84,7 +84,7 @@ class ActivityStore:
         """Do the same as ``intend`` for a program, which may repeat its call at any time.
 
         A new activity may only name an open task: the rows of a task that has ended are removed, so
-        a repeated call would perform its action again. Raises as ``intend``, and ``RowHidden``.
+        a repeated call would perform its action again. Raises as ``intend``.
         """
         if ACTIVITIES.read(transaction, intent.key) is None:
             self._check_not_hidden(transaction, intent.key)

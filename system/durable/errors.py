@@ -40,14 +40,15 @@ class RowDamaged(StateDamaged):
     """
 
     cure = "read it with sqlite3, and repair or remove it while the root is not in use"
+    problem = "has another crc than its content"
 
     def __init__(self, path: str, table: str, key: str) -> None:
-        super().__init__(path, f"table={table} row={key} has another crc than its content")
+        super().__init__(path, f"table={table} row={key} {self.problem}")
         self.table = table
         self.key = key
 
 
-class RowHidden(StateDamaged):
+class RowHidden(RowDamaged):
     """A row is there, and SQLite does not find it by its key; the other rows can be used.
 
     A call that took the row for missing would do its work a second time.
@@ -57,10 +58,7 @@ class RowHidden(StateDamaged):
     """
 
     cure = "run REINDEX with sqlite3 while the root is not in use"
-
-    def __init__(self, path: str, table: str, key: str) -> None:
-        super().__init__(path, f"table={table} row={key} is not found by its key")
-        self.key = key
+    problem = "is not found by its key"
 
 
 class StateLogDamaged(StateDamaged):

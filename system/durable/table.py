@@ -139,7 +139,7 @@ class Table(Generic[R]):
         except RowDamaged as damaged:
             return damaged
 
-    def damaged(self, transaction: Transaction) -> Iterator[RowDamaged | RowHidden]:
+    def damaged(self, transaction: Transaction) -> Iterator[RowDamaged]:
         """Yield an error for each damaged row; reads the whole table, also one without numbers.
 
         A damaged key may hide the rows beside it.
