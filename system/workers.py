@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from errno import EAGAIN
 from functools import partial
 from queue import SimpleQueue
 from threading import Lock, Thread, main_thread
@@ -97,10 +98,16 @@ class RealWorkers:
         return cast("T", job.result())
 
     def _start_thread(self) -> None:
+        """Start one more thread; raises ``OSError`` if the system refuses the first one."""
         # A daemon, because a thread that waits for jobs must not keep the interpreter from exiting.
         thread = Thread(target=_do_all, args=(self._jobs,), name="powercut-disk", daemon=True)
-        thread.start()
-        self._threads.append(thread)
+        try:
+            thread.start()
+        except RuntimeError as refused:
+            if not self._threads:
+                raise OSError(EAGAIN, str(refused)) from None
+        else:
+            self._threads.append(thread)
 
     def _do(self, job: _Job) -> None:
         """Do a job in a thread, unless its caller has dropped it."""

@@ -87,7 +87,8 @@ class CommitGroup:
     async def run(self, call: Callable[[Any], T]) -> T:
         """Return the result of ``call`` when its transaction is durable.
 
-        If the caller is cancelled, a transaction that was started still runs to its end.
+        If the caller is cancelled, a transaction that was started still runs to its end. Raises
+        ``OSError`` if no thread can be started for it; then the work is not done.
         """
         work = Work(call)
         self._waiting.append(work)
@@ -97,7 +98,7 @@ class CommitGroup:
                     await work.wait()
                 else:
                     await self._commit_waiting()
-        except CancelledError:
+        except (CancelledError, OSError):
             await self._leave(work)
             raise
         return work.result()
@@ -112,7 +113,7 @@ class CommitGroup:
             self._is_committing = False
             for work in batch:
                 work.finish()
-            # If this caller was cancelled before the call began, the works of others wait again.
+            # If the call has not begun, the works of others wait again.
             self._waiting[:0] = [work for work in batch if not work.is_done]
             self._wake_first()
 

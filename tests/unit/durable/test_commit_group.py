@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeVar
@@ -206,6 +207,29 @@ def test_a_caller_that_is_cancelled_waits_for_the_end_of_its_work() -> None:
     (*others, third, fourth), calls = asyncio.run(cancelled(2))
     assert (others, fourth, calls) == (["a call", "b call"], "d call", 2)
     assert isinstance(third, asyncio.CancelledError)
+
+
+class RefusingWorkers(LateWorkers):
+    """Workers that have no thread for their first call."""
+
+    async def run(self, call: Callable[[], T]) -> T:
+        if not self.calls:
+            self.calls += 1
+            raise OSError(errno.EAGAIN, "no thread")
+        return await super().run(call)
+
+
+def test_a_work_for_which_there_was_no_thread_is_not_done_with_the_others() -> None:
+    called: list[str] = []
+
+    async def work() -> list[object]:
+        group = CommitGroup(RefusingWorkers(), at_once)
+        calls = [partial(lambda name, _: called.append(name), name) for name in "ab"]
+        return list(await asyncio.gather(*map(group.run, calls), return_exceptions=True))
+
+    refused, done = asyncio.run(work())
+    assert isinstance(refused, OSError)
+    assert (done, called) == (None, ["b"])
 
 
 class EarlyWorkers:

@@ -8,6 +8,8 @@ import sys
 import threading
 from functools import partial
 
+import pytest
+
 from system.workers import THREADS, RealWorkers
 
 _SECONDS = 60
@@ -38,6 +40,32 @@ def test_concurrent_calls_have_a_thread_each_up_to_a_limit() -> None:
         return {*await asyncio.gather(*[workers.run(call) for _ in range(2 * THREADS)])}
 
     assert len(asyncio.run(main())) == THREADS
+
+
+class ScarceThread(threading.Thread):
+    """A thread of a system that has room for one more."""
+
+    room = 1
+
+    def start(self) -> None:
+        if not ScarceThread.room:
+            raise RuntimeError("can't start new thread")
+        ScarceThread.room -= 1
+        super().start()
+
+
+def test_calls_wait_for_a_thread_if_the_system_refuses_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("system.workers.Thread", ScarceThread)
+
+    async def main() -> set[int]:
+        workers = RealWorkers()
+        return {*await asyncio.gather(*[workers.run(threading.get_ident) for _ in range(5)])}
+
+    assert len(asyncio.run(main())) == 1
+    with pytest.raises(OSError, match="can't start new thread"):
+        asyncio.run(RealWorkers().run(threading.get_ident))
 
 
 def test_a_dropped_call_leaves_its_thread_to_others() -> None:
