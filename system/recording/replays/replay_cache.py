@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Final, Generic, TypeVar
 
 from system.ports import Clock
@@ -18,7 +19,7 @@ _SECOND_NS: Final = 1_000_000_000
 
 
 class MemoryCache(Generic[T]):
-    """A ``Cache`` in memory."""
+    """A ``Cache`` in memory; values whose time is over go when a later one is set."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -35,7 +36,12 @@ class MemoryCache(Generic[T]):
         return None
 
     def set(self, key: object, value: T, ttl_s: float) -> None:
-        self._entries[key] = (self._clock.monotonic_ns() + int(ttl_s * _SECOND_NS), value)
+        now_ns = self._clock.monotonic_ns()
+        for old in [*takewhile(lambda each: self._entries[each][0] <= now_ns, self._entries)]:
+            del self._entries[old]
+        # The oldest value stays the first one.
+        self._entries.pop(key, None)
+        self._entries[key] = (now_ns + int(ttl_s * _SECOND_NS), value)
 
     def delete(self, key: object) -> None:
         self._entries.pop(key, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from weakref import ref
 
 import pytest
 
@@ -96,6 +97,25 @@ def test_an_invalidation_removes_the_replay_from_the_cache() -> None:
     engine.replay(execution_id)
     engine.invalidate(execution_id, "wrong", "Ada")
     assert deleted == [(execution_id, finished().header.record_hash)]
+
+
+class Value:
+    """A value to which a weak reference may refer."""
+
+
+def test_a_value_that_is_not_asked_for_again_goes_when_its_time_is_over() -> None:
+    clock = CountingClock()
+    cache = MemoryCache[Value](clock)
+    values = {name: Value() for name in "abc"}
+    kept = {name: ref(value) for name, value in values.items()}
+    for name in "aba":
+        cache.set(name, values[name], 10.0)
+        clock.now_ns += 4 * 10**9
+    values.clear()
+    # Ten seconds are over since the call for ``b``, but not since the second one for ``a``.
+    clock.now_ns += 3 * 10**9
+    cache.set("c", Value(), 10.0)
+    assert [name for name in "ab" if kept[name]() is not None] == ["a"]
 
 
 def test_an_execution_that_is_running_is_not_cached() -> None:
