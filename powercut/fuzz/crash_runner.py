@@ -167,8 +167,9 @@ class CrashRunner:
         """Start the next lifetime and let it recover; ``crash`` ends it inside its recovery.
 
         ``depth`` is the number of crashes in a row before this boot. A recovery that fails
-        under a fault is started again without it. Raises ``UnreadableAfterCrash`` if recovery
-        fails without a fault, or by an exception that is no refusal, and every violation that
+        under a fault is started again without it, and so is one that ``check_recovered`` cannot
+        read because of the fault. Raises ``UnreadableAfterCrash`` if recovery fails without a
+        fault, or by an exception that is no refusal, and every violation that
         ``check_recovered`` finds.
         """
         while True:
@@ -179,22 +180,13 @@ class CrashRunner:
             self.faults.install()
             counter = self._arm(crash)
             failure = self._recover(host)
-            if failure is None or disk.off:
+            if disk.off or (failure is None and self._is_checked(disk)):
                 break
-            if not self.faults.on:
-                raise UnreadableAfterCrash(
-                    "recovery fails, and no fault is in force", raised=repr(failure)
-                ) from failure
-            if not isinstance(failure, self.target.refusals):
-                raise UnreadableAfterCrash(
-                    "recovery fails under a fault, and not by a refusal", raised=repr(failure)
-                )
+            if failure is not None:
+                self._must_be_refusal(failure)
             self.tally.marks.reach(RECOVERY_FAILED)
             self.faults.lift()
             self.world.kill()
-        if not disk.off:
-            self.planner.took(RECOVERY, disk.operations)
-            self.check("check_recovered", self.target.check_recovered)
         if crash is not None:
             self.tally.meet(RECOVERY, disk.journal)
             self._end(RECOVERY, crash, counter, depth)
@@ -273,6 +265,28 @@ class CrashRunner:
         if isinstance(failure, Violation):
             raise failure
         return failure
+
+    def _must_be_refusal(self, failure: Exception) -> None:
+        """Raise ``UnreadableAfterCrash`` unless a recovery may end by this exception now."""
+        if not self.faults.on:
+            raise UnreadableAfterCrash(
+                "recovery fails, and no fault is in force", raised=repr(failure)
+            ) from failure
+        if not isinstance(failure, self.target.refusals):
+            raise UnreadableAfterCrash(
+                "recovery fails under a fault, and not by a refusal", raised=repr(failure)
+            )
+
+    def _is_checked(self, disk: Disk) -> bool:
+        """Check the recovered state; return False if a fault makes it unreadable."""
+        self.planner.took(RECOVERY, disk.operations)
+        try:
+            self.check("check_recovered", self.target.check_recovered)
+        except OSError:
+            if not self.faults.on:
+                raise
+            return False
+        return True
 
     def _end(
         self, during: str, crash: PlannedCrash, counter: CrashCounter | None, depth: int

@@ -67,7 +67,8 @@ class Target(ABC, Generic[H]):
     ``fault_plan`` is set by the engine: the fault plan in force, as it prints, or the empty
     string. While it is not empty, an ``OSError`` is a correct answer of the system, which actions
     must catch: any exception that leaves an action is a failure. Meanwhile a recovery may raise any
-    of ``refusals``; it is started again without the faults.
+    of ``refusals``, and ``check_recovered`` an ``OSError``; the system is started again without
+    the faults.
 
     The run injects the faults of all fault families but those in ``families_left_out``, which
     maps each to the reason; by default, those that damage data silently, and interrupted calls,

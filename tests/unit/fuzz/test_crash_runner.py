@@ -103,24 +103,58 @@ class Fragile(DiskTarget):
             raise self._failure from None
 
 
-def _recover_under_a_fault(failure: Exception) -> None:
+class ReadingCheck(Fragile):
+    """A target whose check reads the disk; ``checked`` has the result of each call of it."""
+
+    def __init__(self, checked: list[bool]) -> None:
+        self._checked = checked
+
+    def recover(self, host: Process) -> None:
+        self._host = host
+
+    def check_recovered(self) -> None:
+        descriptor = self._host.open("/count", os.O_CREAT | os.O_RDWR)
+        self._checked.append(False)
+        self._host.pread(descriptor, 1, 0)
+        self._checked[-1] = True
+
+
+def _recover_under_a_fault(make_target: Callable[[], DiskTarget]) -> None:
     crash: Arguments = {
         "action": {"name": "nothing", "arguments": {}},
         "crashes": [PlannedCrash(0, Phase.AFTER, CrashKind.KILL).plain()],
     }
-    run = TargetRun(lambda: Fragile(failure))
+    run = TargetRun(make_target)
     run.perform(Action("fault_on", {"plan": "read * EIO"}), PlainChoices())
     run.perform(Action("crash_and_recover", crash), PlainChoices())
     run.finish()
 
 
 def test_recovery_may_refuse_under_a_fault() -> None:
-    _recover_under_a_fault(OSError(5, "broken"))
+    _recover_under_a_fault(lambda: Fragile(OSError(5, "broken")))
 
 
 def test_recovery_that_fails_under_a_fault_in_another_way_is_a_violation() -> None:
     with pytest.raises(UnreadableAfterCrash, match="not by a refusal"):
-        _recover_under_a_fault(IndexError("out of range"))
+        _recover_under_a_fault(lambda: Fragile(IndexError("out of range")))
+
+
+def test_a_check_that_a_fault_refuses_is_repeated_after_a_restart_without_it() -> None:
+    checked: list[bool] = []
+    _recover_under_a_fault(lambda: ReadingCheck(checked))
+    # At the first start, under the fault, after it, and at the two restarts of the end.
+    assert checked == [True, False, True, True, True]
+
+
+def test_an_error_of_a_check_without_a_fault_is_a_failure() -> None:
+    class Refused(ReadingCheck):
+        def check_recovered(self) -> None:
+            if self._checked:
+                raise OSError(5, "broken")
+            super().check_recovered()
+
+    with pytest.raises(OSError, match="broken"):
+        TargetRun(lambda: Refused([])).finish()
 
 
 def test_files_that_every_boot_rewrites_may_change() -> None:
