@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test with the marker once under each of its models."""
     marker = metafunc.definition.get_closest_marker(MARKER)
-    if marker is None or "powercut_model" not in metafunc.fixturenames:
+    if marker is None or marker.kwargs or "powercut_model" not in metafunc.fixturenames:
         return
     from sim.disk.crash.persistence import MODELS
 
@@ -66,12 +66,22 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Fail a test with the marker that uses no fixture, which would run under no model."""
-    if item.get_closest_marker(MARKER) is None:
+    """Fail a test with the marker whose models would not be used."""
+    marker = item.get_closest_marker(MARKER)
+    if marker is None:
         return
+    if marker.kwargs:
+        given = ", ".join(f"{name}={value!r}" for name, value in marker.kwargs.items())
+        pytest.fail(f"@pytest.mark.{MARKER} takes only names of models: {given}", pytrace=False)
     if "powercut_model" not in getattr(item, "fixturenames", ()):
         names = ", ".join(sorted(FIXTURES))
         pytest.fail(f"@pytest.mark.{MARKER} needs a fixture: {names}", pytrace=False)
+    if not hasattr(item, "callspec"):
+        pytest.fail(
+            f"@pytest.mark.{MARKER} has no effect on a method of unittest.TestCase, because pytest "
+            "does not repeat it; write a function, or pass model= to powercut_explore",
+            pytrace=False,
+        )
 
 
 @pytest.hookimpl(wrapper=True)

@@ -79,6 +79,22 @@ def test_it(powercut_explore, powercut_model):
     print("under", powercut_model.name)
     assert powercut_explore(save).safe
 """
+CASE = """
+import unittest
+
+class TestIt(unittest.TestCase):
+    @pytest.fixture(autouse=True)
+    def explorer(self, powercut_explore):
+        self.explore = powercut_explore
+
+    @pytest.mark.powercut_models("ext4")
+    def test_it(self):
+        assert not self.explore(save).safe
+"""
+CASE_SENTENCE = (
+    " has no effect on a method of unittest.TestCase, because pytest does not repeat it; write a "
+    "function, or pass model= to powercut_explore"
+)
 
 
 def run_plugin(
@@ -266,8 +282,13 @@ def test_a_marked_test_runs_under_each_model(
             "@pytest.mark.powercut_models\ndef test_it(): pass\n",
             " needs a fixture: powercut_disk, powercut_explore, powercut_model",
         ),
+        (
+            MARKED.format(names="names=['ext4']"),
+            " takes only names of models: names=['ext4']",
+        ),
+        (CASE, CASE_SENTENCE),
     ],
-    ids=["list", "model", "fixture"],
+    ids=["list", "model", "fixture", "keyword", "unittest"],
 )
 def test_a_marker_that_means_nothing_fails_its_test_in_one_sentence(
     tmp_path: Path, source: str, sentence: str
