@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
@@ -29,6 +29,9 @@ J = TypeVar("J")
 R = TypeVar("R")
 
 _SECONDS_TO_END: Final = 2.0
+
+_TERMINATED: Final = 128 + signal.SIGTERM
+"""The exit code of a worker that this process has ended."""
 
 _WAITING: Final = 2
 """Jobs that wait for each process, so that none is idle."""
@@ -73,18 +76,42 @@ def work(
     texts, texts_of_workers = spawn.Pipe(duplex=False)
     arguments = (describe, texts_of_workers)
     executor = ProcessPoolExecutor(processes, spawn, _start_worker, arguments)
+    waiting, workers = iter(jobs), list[BaseProcess]()
     try:
-        try:
-            yield from _results(executor, function, iter(jobs), processes * (1 + _WAITING))
-        except BrokenProcessPool:
-            raise WorkerDied("a worker process ended before its job was done") from None
+        ahead = islice(waiting, processes * (1 + _WAITING))
+        running = {_submitted(executor, function, job) for job in ahead}
+        workers += _workers(before)
+        yield from _results(executor, function, waiting, running)
     except BaseException as end:
-        executor.shutdown(wait=False, cancel_futures=True)
-        _terminate([child for child in active_children() if child.pid not in before])
+        _terminate(_workers(before))
+        # The thread of the executor ends now. Without a wait, the end of this process may still
+        # use the pipe that the thread closes.
+        executor.shutdown(cancel_futures=True)
+        raised = _died(workers) if isinstance(end, BrokenProcessPool) else end
         while texts.poll():
-            end.add_note(texts.recv())
-        raise
+            raised.add_note(texts.recv())
+        if raised is end:
+            raise
+        raise raised from None
     executor.shutdown()
+
+
+def _workers(before: Collection[int | None]) -> list[BaseProcess]:
+    """Return the child processes but those with the process ids ``before``."""
+    return [child for child in active_children() if child.pid not in before]
+
+
+def _died(workers: Sequence[BaseProcess]) -> WorkerDied:
+    """Return the error for a worker that has ended, with the reason if it is known."""
+    ours = {None, -signal.SIGTERM, _TERMINATED}
+    codes = [worker.exitcode or 0 for worker in workers if worker.exitcode not in ours]
+    end = ""
+    if codes:
+        end = f" ({f'exit code {codes[0]}' if codes[0] >= 0 else signal.Signals(-codes[0]).name})"
+    return WorkerDied(
+        f"a worker process ended before its job was done{end}; it was killed, perhaps for want of "
+        "memory, or an extension module crashed: see the log of the system"
+    )
 
 
 def _terminate(workers: Sequence[BaseProcess]) -> None:
@@ -101,9 +128,11 @@ def _terminate(workers: Sequence[BaseProcess]) -> None:
 
 
 def _results(
-    executor: ProcessPoolExecutor, function: Callable[[J], R], jobs: Iterator[J], ahead: int
+    executor: ProcessPoolExecutor,
+    function: Callable[[J], R],
+    jobs: Iterator[J],
+    running: set[Future[R]],
 ) -> Iterator[R]:
-    running: set[Future[R]] = {_submitted(executor, function, job) for job in islice(jobs, ahead)}
     while running:
         done, running = wait(running, return_when=FIRST_COMPLETED)
         for future in sorted(done, key=_has_failed):
@@ -132,7 +161,7 @@ def _start_worker(describe: Callable[[FrameType | None], str], texts: Connection
                 if text := describe(frame):
                     texts.send(text)
             finally:
-                os._exit(128 + signal.SIGTERM)
+                os._exit(_TERMINATED)
 
     # The parent ends its workers by SIGTERM, also if it ignores that signal itself. Ctrl-C and
     # the end of a terminal reach all of its processes; only the parent reports them.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import _ExecutorManagerThread
 from errno import EBADF
 from multiprocessing import active_children
 from multiprocessing.connection import wait
@@ -84,16 +86,46 @@ def test_process_that_executes_no_python_is_killed() -> None:
     assert_all_end()
 
 
-def test_process_that_ends_before_its_job_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(WorkerDied, match="a worker process ended before its job was done"):
-        list(work(os._exit, [3, 3], 2))
+def kill(number: int) -> None:
+    os.kill(os.getpid(), number)
 
+
+@pytest.mark.parametrize(
+    ("job", "argument", "end"),
+    [(kill, signal.SIGKILL, "SIGKILL"), (os._exit, 3, "exit code 3")],
+    ids=["signal", "exit"],
+)
+def test_process_that_ends_before_its_job_is_named_with_the_reason(
+    job: Callable[[int], None], argument: int, end: str
+) -> None:
+    sentence = rf"a worker process ended before its job was done \({end}\); it was killed, "
+    with pytest.raises(WorkerDied, match=sentence):
+        list(work(job, [argument, argument], 2))
+
+
+def test_process_that_ends_before_it_has_a_job_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def submit(*_: object) -> None:
         raise OSError(EBADF, "Bad file descriptor")
 
     monkeypatch.setattr(ProcessPoolExecutor, "submit", submit)
-    with pytest.raises(WorkerDied, match="a worker process ended before its job was done"):
+    with pytest.raises(WorkerDied, match="a worker process ended before its job was done; it was"):
         list(work(abs, [1], 2))
+
+
+def test_no_thread_of_the_pool_is_left_when_a_job_has_raised(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = _ExecutorManagerThread.run
+
+    def run_longer(thread: _ExecutorManagerThread) -> None:
+        run(thread)
+        threading.Event().wait(0.2)
+
+    monkeypatch.setattr(_ExecutorManagerThread, "run", run_longer)
+    before = set(threading.enumerate())
+    with pytest.raises(ValueError, match="must be non-negative"):
+        list(work(time.sleep, [600, -1], 2))
+    assert set(threading.enumerate()) <= before
 
 
 def test_there_is_a_core() -> None:
