@@ -23,6 +23,7 @@ The block may be the recovery, which crashes it. Nothing here needs Hypothesis: 
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -96,17 +97,15 @@ class CrashingDisk:
             disk.interposer = counter
         try:
             yield
-        except SimulatedCrash:
-            pass
-        except PowerOff:
+        except BaseException as error:
             if not disk.off:
                 disk.interposer = behind
-                raise HarnessError(_OLD_PROCESS) from None
-        except Exception:
-            if not disk.off:
-                disk.interposer = behind
+                if _is_all(error, PowerOff):
+                    raise HarnessError(_OLD_PROCESS) from None
                 raise
-            # The clean-up of a dead process failed, which no other process can observe.
+            # The clean-up of a dead process may fail in any way, which no other process observes.
+            if not _is_all(error, (Exception, CancelledError, SimulatedCrash, PowerOff)):
+                raise
         self._end(choices, kind, counter)
 
     def _end(self, choices: Choices, kind: CrashKind, counter: CrashCounter | None) -> None:
@@ -134,3 +133,12 @@ class CrashingDisk:
 
     def _boot(self, image: Image) -> Process:
         return Process(Disk(image, self.model, self._now_ns))
+
+
+def _is_all(
+    error: BaseException, kinds: type[BaseException] | tuple[type[BaseException], ...]
+) -> bool:
+    """Return whether an exception, or each one of a group, as of a ``TaskGroup``, is of a kind."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(_is_all(each, kinds) for each in error.exceptions)
+    return isinstance(error, kinds)
