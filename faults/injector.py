@@ -77,8 +77,8 @@ class FaultInjector:
         """
         if disk.interposer is not None:
             raise HarnessError(
-                f"the disk has an interposer already, {disk.interposer}; install the fault "
-                "injector before a crash counter"
+                f"the disk has an interposer already, {disk.interposer}; remove() it if it is a "
+                "fault injector, and install a crash counter after this one"
             )
         has_clock_rules = any(one.rule.calls is CallKind.CLOCK for one in self._injectors)
         if has_clock_rules and clock is None:

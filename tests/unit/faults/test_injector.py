@@ -93,9 +93,14 @@ def test_a_plan_whose_faults_all_fired_is_accepted() -> None:
 
 def test_a_disk_takes_one_injector() -> None:
     disk = Disk()
-    FaultInjector(FaultPlan()).install(disk)
-    with pytest.raises(HarnessError, match="has an interposer already"):
+    first = FaultInjector(FaultPlan())
+    first.install(disk)
+    with pytest.raises(
+        HarnessError, match=r"has an interposer already.*; remove\(\) it if it is a"
+    ):
         FaultInjector(FaultPlan()).install(disk)
+    first.remove()
+    FaultInjector(FaultPlan()).install(disk)
 
 
 def test_a_crash_counter_comes_before_the_injectors() -> None:
