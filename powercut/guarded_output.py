@@ -11,11 +11,13 @@ from errno import EPIPE
 from io import BufferedWriter, FileIO, TextIOWrapper
 from typing import TYPE_CHECKING, TextIO
 
+from sim.errors import EngineInterrupt
+
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 
-class OutputLost(BaseException):
+class OutputLost(EngineInterrupt):
     """The standard output, or the standard error, takes no more.
 
     Cause: its file system is full, or the program that reads it has ended. Cure: write it to

@@ -25,24 +25,25 @@ class UnsupportedOperation(HarnessError):
     """
 
 
-class SimulatedCrash(BaseException):
-    """The process crashed here; raised once, by the operation at the crash point.
+class EngineInterrupt(BaseException):
+    """An exception by which the engine ends a call of the system under test.
 
-    A ``BaseException``, so that ``except Exception`` in the system under test does not
-    swallow it.
+    A ``BaseException``, so that ``except Exception`` in the system does not swallow it.
     """
 
 
-class PowerOff(BaseException):
+class SimulatedCrash(EngineInterrupt):
+    """The process crashed here; raised once, by the operation at the crash point."""
+
+
+class PowerOff(EngineInterrupt):
     """A call by a process that has ended already; nothing was changed."""
 
 
-class NeedsWholeImage(BaseException):
+class NeedsWholeImage(EngineInterrupt):
     """A boot asked for something that only a whole crash image has.
 
-    The lazy engine raises it, and leaves the exploration to the one that builds images. It is
-    a ``BaseException``, so that ``except Exception`` in the system under test does not swallow
-    it.
+    The lazy engine raises it, and leaves the exploration to the one that builds images.
     """
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError
 from collections.abc import Callable
 from typing import Final
 
@@ -10,8 +9,7 @@ from oracles.violation import CheckFailed, UnreadableAfterCrash, Violation
 from powercut.explorer.exits import exits_refused
 from powercut.explorer.running_check import running_check
 from powercut.place import Stack
-from powercut.user_function import refuse_verdict
-from sim.errors import HarnessError
+from powercut.user_function import is_of_program, refuse_verdict, text_of
 
 FAILS_AT_START: Final = (
     "nothing is acknowledged there, so nothing can be lost: correct the check, which may demand "
@@ -27,16 +25,17 @@ NOT_ENDED: Final = "the check did not end within the time of --timeout"
 def violation_raised(check: Callable[[], object]) -> Violation | None:
     """Call a check, and return the violation that it raises, or None.
 
-    An assertion that fails is a violation, and so is any other exception, a ``sys.exit`` and a
-    cancellation: a recovery that fails. A ``HarnessError`` is raised as it is, and one for a check
-    that returns a truth value or calls ``os._exit``. ``Stopped`` is raised if it is interrupted.
+    An assertion that fails is a violation, and so is any other exception of the program, also a
+    ``sys.exit``, a cancellation, ``pytest.fail`` or the panic of a library in Rust. A
+    ``HarnessError`` is raised as it is, and one for a check that returns a truth value or calls
+    ``os._exit``. ``Stopped`` is raised if it is interrupted.
     """
     try:
         with running_check(), exits_refused():
             refuse_verdict("the check", check())
-    except HarnessError:
-        raise
-    except (Exception, SystemExit, CancelledError) as error:  # noqa: BLE001 - all are findings
+    except BaseException as error:
+        if not is_of_program(error):
+            raise
         return violation_of(error)
     return None
 
@@ -48,7 +47,7 @@ def violation_of(error: BaseException) -> Violation:
     """
     if isinstance(error, Violation):
         return error
-    named = f"{type(error).__name__}: {error}".removesuffix(": ")
+    named = f"{type(error).__name__}: {text_of(error)}".removesuffix(": ")
     place = Stack().raised_at(error.__traceback__)
     evidence = {} if place is None else {"at": place.where}
     if isinstance(error, AssertionError):

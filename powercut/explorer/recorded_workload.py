@@ -27,6 +27,7 @@ from powercut.interpose.installation import watch_events
 from powercut.interpose.interposed import DEFAULT_ROOT
 from powercut.place import Place
 from powercut.place_recorder import PlaceRecorder
+from powercut.user_function import is_of_program
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
@@ -82,9 +83,9 @@ def record(
     try:
         with _sandboxed(), exits_refused():
             end_normally(cast("ProcessWorkload", workload), Process(disk), history)
-    except HarnessError:
-        raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if not is_of_program(error):
+            raise
         raise HarnessError(failed_before_any_crash(error)) from error
     return RecordedWorkload(disk.journal, history, recorder.places)
 

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from powercut.explorer.verdicts import Exploration
 from powercut.place import Place
+from sim.errors import EngineInterrupt
 
 Tick: TypeAlias = Callable[[Exploration, int], bool]
 """Called with an exploration under way and the operation that it has reached; False stops it."""
@@ -15,11 +16,10 @@ Tick: TypeAlias = Callable[[Exploration, int], bool]
 _TICK_S: Final = 0.1
 
 
-class Stopped(BaseException):
+class Stopped(EngineInterrupt):
     """The time of an exploration is over.
 
-    A ``BaseException``, because a check may be under way, which may catch every other. ``place`` is
-    the line of that check, None if none ran in this process.
+    ``place`` is the line of the check that was under way, None if none ran in this process.
     """
 
     def __init__(self, place: Place | None = None) -> None:

@@ -28,7 +28,7 @@ from powercut.interpose.router import ROUTER
 from powercut.interpose.seed import rooted
 from powercut.place import ENGINE, Place, defined_at, raised_at
 from powercut.place_recorder import PlaceRecorder
-from powercut.user_function import idle_kind
+from powercut.user_function import idle_kind, text_of
 from sim.disk.cache.operation import Operation
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
@@ -162,7 +162,7 @@ def _failure_of_workload(error: BaseException, root: str) -> str:
         return sentence_on(error)
     if isinstance(error, HarnessError):
         return str(error)
-    reason, text = failed_before_any_crash(error), str(error)
+    reason, text = failed_before_any_crash(error), text_of(error)
     may_be_of_c = isinstance(error, OSError) or root in text or _OF_C.search(text)
     if may_be_of_c and not _is_raised_by_engine(error.__traceback__):
         reason += (
@@ -174,7 +174,7 @@ def _failure_of_workload(error: BaseException, root: str) -> str:
 
 def failed_before_any_crash(error: BaseException) -> str:
     """Return the sentence for a workload that fails by itself, with the line of the program."""
-    named = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
+    named = f"{type(error).__name__}: {' '.join(text_of(error).split())}".removesuffix(": ")
     return f"the workload failed before any crash: {named}{raised_at(error.__traceback__)}"
 
 

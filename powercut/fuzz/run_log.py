@@ -19,6 +19,7 @@ from faults.crash_point import CrashPoint
 from oracles.violation import Violation
 from powercut.fuzz.action import Action, ActionKind, KindChoices, number_of, weighted
 from powercut.place import Place, is_program
+from powercut.user_function import is_of_program, text_of
 from sim.choices import Choices, Chosen, Diverged
 from sim.disk.disk import Disk
 from sim.errors import HarnessError
@@ -211,9 +212,16 @@ class CallCancelled(Exception):
     """
 
 
+class ProgramPanic(Exception):
+    """The system raised an exception that does not derive from ``Exception``.
+
+    Cause: the panic of a library in Rust, ``pytest.fail``. Cure: as for any other exception.
+    """
+
+
 @contextmanager
 def exits_are_failures() -> Iterator[None]:
-    """Raise an ``Exception`` in place of a ``SystemExit`` or ``CancelledError``."""
+    """Raise an ``Exception`` in place of any other exception of the system."""
     failure: Exception
     try:
         yield
@@ -223,6 +231,11 @@ def exits_are_failures() -> Iterator[None]:
     except CancelledError as cancelled:
         failure = CallCancelled("a call of the system was cancelled, and not by its caller")
         raise failure.with_traceback(cancelled.__traceback__) from None
+    except BaseException as other:
+        if isinstance(other, Exception) or not is_of_program(other):
+            raise
+        failure = ProgramPanic(f"the system raised {type(other).__name__}: {text_of(other)}")
+        raise failure.with_traceback(other.__traceback__) from None
 
 
 def failure_of(call: Callable[[], object]) -> Exception | None:

@@ -13,6 +13,7 @@ from powercut.fuzz.action import WITH_FAULT
 from powercut.fuzz.reproducer import Finding
 from powercut.fuzz.run_log import RETURN, Crash, RecordedStep
 from powercut.one_line import one_line
+from powercut.user_function import text_of
 
 _MOST_PRINTED: Final = 20
 _FAILED: Final = "FAILED here"
@@ -43,7 +44,7 @@ def headline(finding: Finding) -> str:
     """Return the violated property with its fingerprint, and the sentence that says how."""
     failure = finding.run.failure
     assert failure is not None
-    title, statement = f"FAILED  {type(failure).__name__}", str(failure)
+    title, statement = f"FAILED  {type(failure).__name__}", text_of(failure)
     if isinstance(failure, Violation):
         statement = failure.statement
     else:

@@ -44,6 +44,7 @@ from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import MakeTarget
 from powercut.fuzz.target_mistake import FailsAtStart, TargetMistake
 from powercut.place import raised_at
+from powercut.user_function import text_of
 from sim.choices import Choices, Chosen, Diverged, PlainChoices, RecordingChoices, ReplayChoices
 from sim.disk.crash.persistence import POSIX, PersistenceModel
 from sim.errors import HarnessError
@@ -253,7 +254,8 @@ class TargetRun:
         """Record that the run has ended in ``failure``."""
         self.failure = failure
         log = self.log
-        log.broken, log.statement, log.detail = name_of(failure), str(failure), detail_of(failure)
+        log.broken, log.statement = name_of(failure), text_of(failure)
+        log.detail = detail_of(failure)
 
     def abandon(self) -> None:
         """End the current lifetime, if there is one, without any check."""

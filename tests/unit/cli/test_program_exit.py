@@ -27,6 +27,27 @@ def fail(process, ack):
 def fail_with_list(process, ack):
     sys.exit(["no server"])
 
+class Panic(BaseException):
+    pass
+
+class Unreadable(Exception):
+    def __str__(self):
+        return self.text
+
+def panic(process, ack):
+    raise Panic("broken")
+
+def panics_if_empty(process, known):
+    if known.acknowledged and not process.listdir("/"):
+        raise BaseExceptionGroup("two", [Panic("broken"), ValueError(1)])
+
+def is_unreadable_if_empty(process, known):
+    if known.acknowledged and not process.listdir("/"):
+        raise Unreadable
+
+def is_interrupted(process, known):
+    raise KeyboardInterrupt
+
 def exits_if_empty(process, known):
     if known.acknowledged and not process.listdir("/"):
         sys.exit(0)
@@ -59,6 +80,8 @@ class Target(DiskTarget):
         self.process = process
         if os.environ.get("EXIT_IN") == "recover" and process.listdir("/"):
             sys.exit(0)
+        if os.environ.get("EXIT_IN") == "panic in recover" and process.listdir("/"):
+            raise Panic("broken")
 
     def put(self, arguments):
         self.process.mkdir(f"/{len(self.process.listdir('/'))}")
@@ -66,8 +89,14 @@ class Target(DiskTarget):
             sys.exit(0)
         if os.environ.get("EXIT_IN") == "cancelled put":
             raise asyncio.CancelledError
+        if os.environ.get("EXIT_IN") == "panic in put":
+            raise Panic("broken")
+        if os.environ.get("EXIT_IN") == "unreadable put":
+            raise Unreadable
         return "stored"
 """
+LINE = PROGRAM[: PROGRAM.index('sys.exit("no server")')].count("\n") + 1
+UNREADABLE = "its text is not known, because __str__ raises AttributeError"
 
 
 @pytest.fixture(autouse=True)
@@ -115,9 +144,12 @@ def test_exit_at_the_first_start_is_a_mistake(name: str, monkeypatch: pytest.Mon
     [
         ("recover", "UnreadableAfterCrash", "the system called sys.exit(0)"),
         ("cancelled put", "CallCancelled", "a call of the system was cancelled"),
+        ("panic in put", "ProgramPanic", "the system raised Panic: broken"),
+        ("panic in recover", "UnreadableAfterCrash", "the system raised Panic: broken"),
+        ("unreadable put", "Unreadable", f"\n  {UNREADABLE}\n"),
     ],
 )
-def test_exit_of_a_recovery_and_a_cancellation_are_failures(
+def test_any_exception_of_a_recovery_or_an_action_is_a_failure(
     name: str, monkeypatch: pytest.MonkeyPatch, place: str, failure: str, statement: str
 ) -> None:
     monkeypatch.setenv("EXIT_IN", place)
@@ -127,10 +159,29 @@ def test_exit_of_a_recovery_and_a_cancellation_are_failures(
     assert statement in result.stdout
 
 
-def test_a_cancellation_inside_a_check_is_a_failure(name: str) -> None:
-    result = powercut("explore", f"{name}:save", "--check", f"{name}:is_cancelled_if_empty")
+@pytest.mark.parametrize(
+    ("check", "statement"),
+    [
+        ("is_cancelled_if_empty", "CancelledError"),
+        ("panics_if_empty", "BaseExceptionGroup: two (2 sub-exceptions)"),
+        ("is_unreadable_if_empty", f"Unreadable: {UNREADABLE}"),
+    ],
+)
+def test_any_exception_of_a_check_is_a_failure(name: str, check: str, statement: str) -> None:
+    result = powercut("explore", f"{name}:save", "--check", f"{name}:{check}")
     assert result.exit_code == ExitCode.VIOLATION, result.output
-    assert "the check raised CancelledError" in result.stdout
+    assert f"the check raised {statement}\n" in result.stdout
+
+
+def test_an_interrupt_inside_a_check_is_no_failure(name: str) -> None:
+    result = powercut("explore", f"{name}:save", "--check", f"{name}:is_interrupted")
+    assert result.exit_code == ExitCode.INTERRUPTED, result.output
+
+
+def test_a_panic_of_a_workload_is_a_mistake(name: str) -> None:
+    result = powercut("explore", f"{name}:panic")
+    assert result.exit_code == ExitCode.USAGE
+    assert "the workload failed before any crash: Panic: broken, at " in result.stderr
 
 
 def test_exit_of_a_workload_with_status_0_is_its_end(name: str) -> None:
@@ -144,7 +195,7 @@ def test_exit_of_a_workload_with_another_status_is_a_mistake(name: str) -> None:
     assert result.exit_code == ExitCode.USAGE
     assert result.stderr == (
         f"Error: {name}:fail: the workload failed before any crash: SystemExit: no server, "
-        f"at {name}.py:14 in fail\n"
+        f"at {name}.py:{LINE} in fail\n"
     )
     result = powercut("explore", f"{name}:fail_with_list")
     assert "before any crash: SystemExit: ['no server'], at " in result.stderr
