@@ -72,9 +72,12 @@ def _cause(log: RunLog, found: RunDiagnosis | None) -> RunCause:
     if found is None:
         return _disturbed(log)
     diagnosis, cause = found
-    if not isinstance(cause.gap, Gap):
-        return replace(_lost(log, cause_text(cause)), rank=_rank(cause))
-    return _missing(diagnosis, cause, cause.gap)
+    if isinstance(cause.gap, Gap):
+        return _missing(diagnosis, cause, cause.gap)
+    if any(step.action.fault_plan is not None for step in log.steps):
+        # The reduction has left the fault in the run, so the power cut alone does no harm.
+        return _disturbed(log)
+    return replace(_lost(log, cause_text(cause)), rank=_rank(cause))
 
 
 def _missing(diagnosis: Diagnosis, cause: Cause, gap: Gap) -> RunCause:

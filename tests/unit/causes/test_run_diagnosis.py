@@ -121,6 +121,53 @@ def test_a_fault_before_a_kill_is_part_of_the_cause() -> None:
     assert finding.cause.group.endswith("; kill during write")
 
 
+class DoubleWrite(DiskTarget):
+    """Writes a page in place, after a copy; an fsync of the copy that fails is repeated only."""
+
+    OLD = b"1" * 600
+
+    def __init__(self) -> None:
+        self.process: Process
+
+    def actions(self) -> Sequence[ActionKind]:
+        return [ActionKind("put", 1, self.put)]
+
+    def recover(self, host: Process) -> None:
+        self.process = host
+        for path in ("/page", "/copy"):
+            if path[1:] not in host.listdir("/"):
+                self._write(path, self.OLD)
+        sync_directory(host, "/")
+
+    def check_recovered(self) -> None:
+        page, copy = (content_of(self.process, path) for path in ("/page", "/copy"))
+        if page != self.OLD and copy == self.OLD:
+            raise LostAck("the page has changed, and its copy has not")
+
+    def put(self, _arguments: Arguments) -> str:
+        for path in ("/copy", "/page"):
+            self._write(path, b"2" * 600)
+        return "stored"
+
+    def _write(self, path: str, data: bytes) -> None:
+        descriptor = self.process.open(path, os.O_CREAT | os.O_WRONLY)
+        self.process.write(descriptor, data)
+        try:
+            self.process.fsync(descriptor)
+        except OSError:
+            self.process.fsync(descriptor)
+        self.process.close(descriptor)
+
+
+def test_a_fault_before_a_power_cut_is_part_of_the_cause_if_no_fsync_helps() -> None:
+    fault = Action(FAULT_ON, {"plan": "fsync /copy #1 EIO:ext4"})
+    run = failed(DoubleWrite, fault, crashed(action("put"), "power-cut", operation=4))
+    finding = searched(Finding(run, Reproducer(run.log, "", {}), Path("f"))).finding
+    assert finding.cause is not None
+    assert finding.cause.text.endswith("; fault fsync /copy #* EIO:ext*, and power-cut during put")
+    assert finding.cause.rank > (0, 1)
+
+
 def test_run_that_passes_is_repeated_with_the_same_outcome_when_it_is_recorded() -> None:
     """Recording the lifetimes and the returns changes nothing."""
     run, choices = TargetRun(sound), SeededChoices(5)
