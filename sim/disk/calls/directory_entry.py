@@ -26,7 +26,7 @@ class _Stat(Protocol):
 class DirectoryEntry(Generic[AnyStr]):
     """One entry of a directory: its type when it was listed, its ``stat`` at the first call."""
 
-    __slots__ = ("_dir_fd", "_number", "_process", "_stats", "_type", "name", "path")
+    __slots__ = ("_dir_fd", "_inode", "_process", "_stats", "_type", "name", "path")
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class DirectoryEntry(Generic[AnyStr]):
         self.name: AnyStr = name
         self.path: AnyStr = path
         self._process = process
-        self._number = inode.number
+        self._inode = inode
         self._type = stat.S_IFMT(inode.mode)
         self._dir_fd = dir_fd
         self._stats: dict[bool, os.stat_result] = {}
@@ -55,7 +55,7 @@ class DirectoryEntry(Generic[AnyStr]):
 
     def inode(self) -> int:
         """Return the inode number of the entry itself."""
-        return self._number
+        return self._inode.st_ino
 
     def is_symlink(self) -> bool:
         return self._type == stat.S_IFLNK

@@ -37,6 +37,26 @@ def test_an_inode_of_a_recovery_has_a_number_of_its_own() -> None:
     assert (found.is_lazy, found.safe) == (True, True)
 
 
+def _compares_numbers(process: Process, _known: Known) -> None:
+    with process.scandir("/") as entries:
+        for entry in entries:
+            assert entry.inode() == process.stat(entry.path).st_ino
+
+
+def _makes_and_removes(process: Process, ack: History) -> None:
+    for path in ("/a", "/b"):
+        process.mkdir(path)
+    process.rmdir("/a")
+    process.sync()
+    ack("b")
+    process.mkdir("/c")
+
+
+def test_an_entry_of_a_directory_has_the_number_of_its_inode() -> None:
+    found = explore(_makes_and_removes, _compares_numbers, "ext4", Limits(engine=Engine.LAZY))
+    assert (found.is_lazy, found.safe) == (True, True)
+
+
 def _writes(process: Process, _known: Known) -> None:
     if "f" in process.listdir("/"):
         descriptor = process.open("/f", os.O_RDONLY)
