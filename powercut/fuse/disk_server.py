@@ -61,13 +61,13 @@ from powercut.fuse.messages import (
     two_names,
 )
 from sim.disk.cache.inode import ROOT, Inode
+from sim.disk.cache.refusal import FILE_MAX_BYTES
 from sim.disk.disk import Disk
 
 JOURNAL_BYTES: Final = 1 << 30
 """The most data that one recording may write."""
 
 _FREE_BLOCKS: Final = 1 << 28
-_FILE_MAX_BYTES: Final = ((1 << 32) - 1) * PAGE_BYTES
 _OPEN_DIRECT: Final = 1
 _WRITE_FROM_MAP: Final = 1
 _WRITE_KILLS_PRIVILEGES: Final = 4
@@ -211,7 +211,7 @@ class DiskServer:
         if valid & SET_SIZE:
             if valid & KILL_PRIVILEGES:
                 self._drop_privileges(request, inode, path)
-            if change.size > _FILE_MAX_BYTES:
+            if change.size > FILE_MAX_BYTES:
                 raise OSError(errno.EFBIG, path)
             self.disk.resize(inode, change.size, path)
         if not valid & (SET_MODE | SET_UID | SET_GID | SET_ATIME | SET_MTIME):
@@ -359,7 +359,7 @@ class DiskServer:
         inode, path = self._inode(number), self._path(number)
         if how & _WRITE_KILLS_PRIVILEGES:
             self._drop_privileges(request, inode, path)
-        if offset + size > _FILE_MAX_BYTES:
+        if offset + size > FILE_MAX_BYTES:
             raise OSError(errno.EFBIG, path)
         self._written_bytes += size
         if self._written_bytes > JOURNAL_BYTES:
@@ -381,7 +381,7 @@ class DiskServer:
         if mode & ~_KEEP_SIZE:
             raise self._refusal(errno.EOPNOTSUPP, "holes and other modes of fallocate", path)
         end, inode = offset + length, self._inode(request.node)
-        if end > _FILE_MAX_BYTES:
+        if end > FILE_MAX_BYTES:
             raise OSError(errno.EFBIG, "the file would be too large")
         if request.uid:
             self._drop_privileges(request, inode, path)

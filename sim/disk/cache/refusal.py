@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from typing import Final, assert_never
 
-from sim.disk.cache.inode import FORMAT, Inode
+from sim.disk.cache.inode import BLOCK_BYTES, FORMAT, Inode
 from sim.disk.cache.inode_table import InodeTable
 from sim.disk.cache.operation import (
     Allocate,
@@ -23,8 +23,12 @@ from sim.disk.cache.operation import (
 
 NAME_MAX: Final = 255
 """The bytes of the longest name of a directory entry."""
+FILE_MAX_BYTES: Final = ((1 << 32) - 1) * BLOCK_BYTES
+"""The largest file of ext4 with blocks of 4,096 bytes."""
+INODE_MAX: Final = (1 << 63) - 1
+ID_MAX: Final = (1 << 32) - 1
+"""The largest number of a user or a group."""
 _MOST_MODE: Final = 0o177777
-_MOST_ID: Final = 2**32 - 1
 _FORMATS: Final = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
 
 
@@ -52,7 +56,7 @@ def refusal(operation: Operation, table: InodeTable) -> str:
         case Rename():
             reason = _of_rename(operation, inode, table)
         case SetAttributes(mode=mode, uid=uid, gid=gid):
-            reason = _of_attributes(mode, uid, gid)
+            reason = refusal_of_attributes(mode, uid, gid)
             if mode & FORMAT != inode.mode & FORMAT:
                 reason = f"mode {mode:#o} changes the type of inode {inode.number}"
         case Sync() | FailedSync():
@@ -70,11 +74,11 @@ def is_name(name: str) -> bool:
 
 
 def _of_create(create: Create, inode: Inode | None, table: InodeTable) -> str:
-    if create.inode <= 0:
+    if not 0 < create.inode <= INODE_MAX:
         return f"an inode cannot have the number {create.inode}"
     if inode is not None:
         return f"inode {create.inode} exists already"
-    if reason := _of_attributes(create.mode, create.uid, create.gid):
+    if reason := refusal_of_attributes(create.mode, create.uid, create.gid):
         return reason
     if create.mode & FORMAT not in _FORMATS:
         return f"mode {create.mode:#o} is not of a file, a directory or a symbolic link"
@@ -83,11 +87,12 @@ def _of_create(create: Create, inode: Inode | None, table: InodeTable) -> str:
     return _of_name(table, create.directory, create.name, meaning=0) if create.name else ""
 
 
-def _of_attributes(mode: int, uid: int, gid: int) -> str:
+def refusal_of_attributes(mode: int, uid: int, gid: int) -> str:
+    """Return the reason why no inode has this mode and this owner; empty if one can."""
     if not 0 <= mode <= _MOST_MODE:
         return f"mode {mode:#o} is more than a type and permission bits"
-    if not (0 <= uid <= _MOST_ID and 0 <= gid <= _MOST_ID):
-        return f"uid={uid} and gid={gid} are not numbers from 0 to {_MOST_ID}"
+    if not (0 <= uid <= ID_MAX and 0 <= gid <= ID_MAX):
+        return f"uid={uid} and gid={gid} are not numbers from 0 to {ID_MAX}"
     return ""
 
 
@@ -96,13 +101,18 @@ def _of_content(change: Write | Resize | Allocate, inode: Inode) -> str:
         return f"inode {inode.number} is not a file"
     if inode.size != change.size_before:
         return f"inode {inode.number} has {inode.size} bytes, not {change.size_before}"
-    if isinstance(change, Resize):
-        return f"a file cannot have {change.size} bytes" if change.size < 0 else ""
-    if isinstance(change, Allocate):
-        return f"a file cannot have {change.end} bytes" if change.end <= 0 else ""
-    if change.offset < 0 or not change.data:
-        return f"{len(change.data)} bytes at offset {change.offset} are not a write"
-    return ""
+    match change:
+        case Write(offset=offset, data=data):
+            if offset < 0 or not data:
+                return f"{len(data)} bytes at offset {offset} are not a write"
+            least, size = 1, offset + len(data)
+        case Resize(size=size):
+            least = 0
+        case Allocate(end=size):
+            least = 1
+        case _:
+            assert_never(change)
+    return "" if least <= size <= FILE_MAX_BYTES else f"a file cannot have {size} bytes"
 
 
 def _of_link(link: Link, inode: Inode, table: InodeTable) -> str:

@@ -14,13 +14,13 @@ import os
 from operator import index
 from typing import Any, Final, SupportsIndex
 
+from sim.disk.cache.refusal import ID_MAX
 from sim.disk.calls.interpreter import INDEX_IS_LIMIT, TRUTH_IS_ANY_OBJECT
 from sim.disk.os_error import os_error
 
 INT_MIN: Final = -(1 << 31)
 INT_MAX: Final = (1 << 31) - 1
 LONG_MAX: Final = (1 << 63) - 1
-ID_MAX: Final = (1 << 32) - 1
 UNCHANGED: Final = -1
 CURRENT_DIRECTORY: Final = -100
 """``AT_FDCWD``: as a ``dir_fd``, the current directory."""

@@ -10,6 +10,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from sim.disk.cache.inode import BLOCK_BYTES, Inode
+from sim.disk.cache.refusal import FILE_MAX_BYTES
 from sim.disk.calls.arguments import LONG_MAX, c_int, off_t, readable_buffer, ssize_t
 from sim.disk.calls.descriptor import OpenFile
 from sim.disk.calls.interpreter import NO_DESCRIPTOR
@@ -22,8 +23,6 @@ from sim.errors import UnsupportedOperation
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-# The largest file of ext4 with blocks of 4,096 bytes.
-FILE_MAX_BYTES: Final = ((1 << 32) - 1) * 4096
 _SYNC_FLAGS: Final = os.RWF_DSYNC | os.RWF_SYNC
 
 

@@ -10,6 +10,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from sim.disk.cache.refusal import FILE_MAX_BYTES
 from sim.disk.calls.arguments import (
     LONG_MAX,
     c_int,
@@ -19,7 +20,7 @@ from sim.disk.calls.arguments import (
     ssize_t,
     vector,
 )
-from sim.disk.calls.content_calls import FILE_MAX_BYTES, ContentCalls
+from sim.disk.calls.content_calls import ContentCalls
 from sim.disk.calls.descriptor import OpenFile
 from sim.disk.calls.interpreter import SENDFILE_CHECKS_COUNT
 from sim.disk.os_error import os_error

@@ -41,7 +41,7 @@ from sim.disk.cache.operation import (
     Unlink,
     Write,
 )
-from sim.disk.cache.refusal import is_name
+from sim.disk.cache.refusal import FILE_MAX_BYTES, INODE_MAX, is_name, refusal_of_attributes
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
 from sim.errors import HarnessError
@@ -63,7 +63,8 @@ _KINDS: Final[dict[str, type[Operation]]] = {
 }
 _NAMES: Final = {kind: name for name, kind in _KINDS.items()}
 _FIELDS: Final = {name: get_type_hints(kind) for name, kind in _KINDS.items()}
-_NUMBERS: Final = ("number", "mode", "uid", "gid", "size", "atime_ns", "mtime_ns", "ctime_ns")
+_TIMES: Final = ("atime_ns", "mtime_ns", "ctime_ns")
+_NUMBERS: Final = ("number", "mode", "uid", "gid", "size", *_TIMES)
 
 
 class _MalformedError(HarnessError):
@@ -154,9 +155,9 @@ def _json(line: bytes, number: int) -> Any:
         raise _MalformedError(f"line {number} is not JSON") from None
 
 
-def _count(value: object, name: str) -> int:
-    if type(value) is not int or value < 0:
-        raise _MalformedError(f"{name}={value!r} is not a number from 0 up")
+def _count(value: object, name: str, most: int = INODE_MAX) -> int:
+    if type(value) is not int or not 0 <= value <= most:
+        raise _MalformedError(f"{name}={value!r} is not a number from 0 to {most}")
     return value
 
 
@@ -229,9 +230,13 @@ def _inode(value: Any, entries: dict[int, dict[str, int]], where: str) -> Inode:
         raise _MalformedError(f"{where} is not an inode")
     *numbers, content = value
     for name, figure in zip(_NUMBERS, numbers, strict=True):
-        if type(figure) is not int or (figure < 0 and not name.endswith("_ns")):
-            raise _MalformedError(f"{where}: {name}={figure!r} is not a number from 0 up")
+        if name in _TIMES:
+            _field(figure, int, f"{where}: {name}")
+        else:
+            _count(figure, f"{where}: {name}", FILE_MAX_BYTES if name == "size" else INODE_MAX)
     number, mode, uid, gid, size, atime_ns, mtime_ns, ctime_ns = numbers
+    if reason := refusal_of_attributes(mode, uid, gid):
+        raise _MalformedError(f"{where}: {reason}")
     link_text = content if isinstance(content, str) else ""
     inode = Inode.new(number, mode, uid, gid, link_text, 0)
     is_map = isinstance(content, dict) and (inode.is_file or inode.is_directory)
