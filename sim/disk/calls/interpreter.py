@@ -1,4 +1,4 @@
-"""What the calls of ``os`` and ``io`` do in one version of CPython and not in another.
+"""Differences between the versions of CPython in the calls of ``os`` and ``io``.
 
 The calls of a process are those of the interpreter that runs it. Their messages are those of
 CPython 3.11. A name here has the value of this interpreter, and its comment the versions.

@@ -37,11 +37,12 @@ from sim.disk.crash.persistence import Coverage, PersistenceModel, SyncedNames
 def covered(ordering: Ordering, sync: Sync, is_directory: Callable[[int], bool]) -> int:
     """Return the set of pieces that a barrier makes durable.
 
-    A change of a name brings the earlier changes of that name by the same inode, and a new
-    name that its file keeps brings the rename that moved a durable file away from that name.
-    Otherwise a name that moved from one directory to another and back would be lost to the
-    first of the two moves, or reappear at the place that it left. A name that the file of the
-    barrier had only for a time brings no directories: it does not reach the platter.
+    A change of a name brings the earlier changes of that name by the same inode. Otherwise, of
+    two renames away from a name and back to it, only the second could be covered, and the first
+    one could then take that name away again, or give back the name between them. A new name
+    that its file keeps brings the rename that moved a durable file away from that name: btrfs
+    logs that file too (``log_conflicting_inodes``). A name that the file of the barrier had only
+    for a time brings no directories: it does not reach the platter.
     """
     if not sync.inode:
         return (1 << len(ordering.micros)) - 1

@@ -45,9 +45,9 @@ class CreateInode(NamedTuple):
 class WriteBlock(NamedTuple):
     """Data, of at most one unit of the model.
 
-    ``fresh``: its block was not allocated on the platter. ``appended``: it lies at or beyond
-    the size that the file had before the call. ``grows``: the size in bytes that becomes
-    durable together with it, or 0.
+    ``fresh``: its block is new, because it lies at or beyond the size that the file had before
+    the call, or an unsynced write has allocated it. ``appended``: the data itself lies there.
+    ``grows``: the size in bytes that becomes durable together with it, or 0.
     """
 
     operation: int
@@ -296,7 +296,7 @@ def taken_name(micro: Departure | ForgetName) -> Name:
 def names_of(micro: MicroOperation) -> tuple[Name, ...]:
     """Return the names that a piece changes: that which it takes, then that which it gives.
 
-    ``ForgetName`` counts as none: with its name, no other change of a name becomes durable.
+    ``ForgetName`` counts as none: no barrier covers another change of its name because of it.
     """
     match micro:
         case MoveName():

@@ -116,7 +116,7 @@ class Ordering:
             self._append(micro, self._before_content(micro, units), 0)
             self._remember_content(micro, index, units)
         else:
-            order = self._earlier(after) if _has_place(micro) else 0
+            order = self._metadata_before(after) if _has_place(micro) else 0
             self._append(micro, self._before(micro, is_directory), order)
             self._remember(micro, index, is_directory)
 
@@ -128,6 +128,7 @@ class Ordering:
             itself = 1 << before
             needs |= all_needs[before] | itself
             order |= all_order[before] | itself
+        assert not order >> len(all_order), "a piece follows only earlier ones"
         if self.model.sequential:
             order = (1 << len(all_order)) - 1
         self.truncation_before.append(self._set_sizes.get(micro.number))
@@ -135,7 +136,7 @@ class Ordering:
         all_needs.append(needs)
         all_order.append(order)
 
-    def _earlier(self, after: tuple[int, int] | None) -> int:
+    def _metadata_before(self, after: tuple[int, int] | None) -> int:
         """Return the set of pieces that metadata follows: all earlier metadata, or a rename."""
         if self.model.orders_metadata:
             return self._metadata

@@ -100,7 +100,7 @@ class Coverage(Enum):
     """The pieces that a barrier covers beside those of its own inode."""
 
     EVERYTHING = "everything"
-    """All earlier metadata, of other files as well."""
+    """All earlier metadata, of other files as well; ``fdatasync`` covers the same as ``ORDER``."""
     ORDER = "order"
     """Everything that is kept in order before its own pieces."""
     NEEDS = "needs"

@@ -59,9 +59,8 @@ class Unsynced:
         self.log_tree: tuple[LogTree, ...] = ()
         self._without_log_tree = model.without_log_tree
         self._ordering = Ordering(self._without_log_tree)
-        # Operations since the last barrier. Most of their content is covered by a barrier on its
-        # file, and then its units are never needed.
-        # Each has its number, and whether it may be cut into sectors.
+        # Operations that are not cut yet, each with its number and whether it may be cut into
+        # sectors. A barrier on the file covers most content, and then its units are never needed.
         self._uncut: list[tuple[Operation, int, bool]] = []
         most_sectors = model.most_sectors if isinstance(model, ReducedModel) else 0
         self._sectors = sectors or UnsyncedSectors(most_sectors)
@@ -301,6 +300,7 @@ class Unsynced:
 
         This one has had ``operations``, so its last one gets the number 0.
         """
+        assert all(each.operation <= operations for each in (*self.micros, *self._notes))
         numbered = [
             each._replace(operation=each.operation - operations)
             for each in (*self.micros, *self._notes)

@@ -9,9 +9,9 @@ from sim.disk.cache.operation import Operation, Sync, Write
 class UnsyncedSectors:
     """Counts the sectors of 512 bytes, by inode, that were written and not synced.
 
-    A barrier counts for the content of its file, ``sync(2)`` for all files. ``most`` limits the
-    number, 0 does not. One file can have two thirds of it: a file that is never synced leaves
-    some for the others.
+    A barrier on a file takes off all of its sectors, ``sync(2)`` those of all files. ``most`` is
+    the largest number, 0 if there is none. One file can have two thirds of it: so a file that is
+    never synced leaves some for the others.
     """
 
     __slots__ = ("_most", "_of_inode")

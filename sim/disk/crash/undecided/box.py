@@ -1,4 +1,4 @@
-"""Boxes: sets of survivor sets, of one crash of one program, that a boot cannot distinguish yet.
+"""Boxes: the survivor sets of a chain of crashes that a boot cannot distinguish yet.
 
 ``split`` divides a box by the answers to a question. Boxes are disjoint and never empty.
 """
