@@ -171,7 +171,7 @@ class LogOrder:
         """Return whether a file was changed, and then synced, after the last barrier on another.
 
         A commit may come between, but then the log has neither of them until the next barrier on
-        one of them (``overtaken.with_losses_of``).
+        one of them (``sides.with_losses_of``).
         """
         return self._logged.get(inode, 0) > self._barriers.get(other, 0)
 

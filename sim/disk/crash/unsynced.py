@@ -27,9 +27,9 @@ from sim.disk.crash.micro_operation import (
 )
 from sim.disk.crash.notes import Carried, LoggedName, LogTree, Note, Notes, OldTail, Surplus
 from sim.disk.crash.ordering import Ordering
-from sim.disk.crash.overtaken import sides, with_losses_of
 from sim.disk.crash.persistence import Coverage, PersistenceModel, ReducedModel
 from sim.disk.crash.pieces import halves, is_content, pieces, uncut
+from sim.disk.crash.sides import sides, with_losses_of
 from sim.disk.crash.survivor_set import SurvivorSet, check_legal
 from sim.disk.crash.unsynced_sectors import UnsyncedSectors
 

@@ -1,8 +1,9 @@
-"""The pieces on both sides of a barrier, less the parts that later pieces have overtaken.
+"""The sides of a barrier: the pieces that it puts on the platter, and those that stay unsynced.
 
-A file may have had a name for a time, and lost it again, before a barrier makes its last
-names durable. Such a **passing** name does not reach the platter, and the file that had the
-name before may still have it after a power cut (docs/disk.md, class B7).
+Both are without the parts that later durable pieces have superseded. A file may have had a name
+for a time, and lost it again, before a barrier makes its last names durable. Such a **passing**
+name does not reach the platter, and the file that had the name before may still have it after a
+power cut (docs/disk.md, class B7).
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def with_losses_of(ordering: Ordering, number: int) -> list[MicroOperation]:
 class Sides(NamedTuple):
     """The pieces that a barrier applies to the platter, and those that stay unsynced.
 
-    ``notes`` are its notes. ``allows_more``: a power cut may leave states that were
+    ``notes`` are those that it leaves. ``allows_more``: a power cut may leave states that were
     impossible before the barrier.
     """
 
@@ -152,7 +153,7 @@ def _left_over(
     passing: set[int],
     losses_left: dict[int, list[UnlinkName]],
 ) -> tuple[list[MicroOperation], list[FormerName]]:
-    """Return the pieces that stay unsynced, less the parts that durable ones have overtaken.
+    """Return the pieces that stay unsynced, less the parts that durable ones have superseded.
 
     Those parts are data that a truncation cut off, sizes before one that was set, names that
     another file has now, and removals of a durable name that the file has again. The second
