@@ -31,6 +31,14 @@ class RecordLock:
     def overlaps(self, other: RecordLock) -> bool:
         return self.start < other.end and other.start < self.end
 
+    def joined_with(self, other: RecordLock) -> RecordLock | None:
+        """Return this lock and one of the same owner as one; None if they differ or do not meet."""
+        meets = self.start <= other.end and other.start <= self.end
+        if self.exclusive != other.exclusive or not meets:
+            return None
+        start, end = min(self.start, other.start), max(self.end, other.end)
+        return RecordLock(self.owner, self.exclusive, start, end)
+
     def without(self, start: int, end: int) -> list[RecordLock]:
         """Return the parts of this lock outside the bytes ``start`` to ``end``."""
         pieces = ((self.start, min(self.end, start)), (max(self.start, end), self.end))
@@ -44,7 +52,8 @@ class RecordLock:
 class LockTable:
     """All locks of one disk, by inode number. Owners are compared by identity.
 
-    ``used`` is the set of inodes that were ever locked.
+    ``used`` is the set of inodes that were ever locked. As in Linux, record locks of one owner
+    that meet are one lock, and they are searched owner by owner, each from the start of the file.
     """
 
     def __init__(self) -> None:
@@ -81,8 +90,19 @@ class LockTable:
         self.used.add(inode)
         if self.is_record_locked(inode, wanted):
             raise _conflict("lockf", waiting=waiting)
-        self.unlock_record(inode, wanted)
-        self._records[inode].append(wanted)
+        held = self._records.get(inode, [])
+        own = [lock for lock in held if lock.owner is wanted.owner]
+        others = [lock for lock in held if lock.owner is not wanted.owner]
+        place = held.index(own[0]) if own else len(others)
+        changed: list[RecordLock] = []
+        for lock in own:
+            joined = wanted.joined_with(lock)
+            if joined is None:
+                changed += lock.without(wanted.start, wanted.end)
+            else:
+                wanted = joined
+        changed = sorted([*changed, wanted], key=lambda lock: lock.start)
+        self._records[inode] = [*others[:place], *changed, *others[place:]]
 
     def unlock_record(self, inode: int, released: RecordLock) -> None:
         """Release the locks of an owner on these bytes, shared or exclusive."""

@@ -234,6 +234,30 @@ def test_a_lock_of_a_description_excludes_other_descriptions_and_the_process() -
     os.close(second)
 
 
+def test_locks_of_one_owner_and_kind_that_meet_are_one_lock() -> None:
+    first, second = _opened_twice()
+    third = os.open("f", os.O_RDWR)
+    for start, end in ((40, 50), (10, 20), (0, 5), (20, 30), (25, 28)):
+        fcntl.fcntl(first, OFD_SETLK, _lock(fcntl.F_WRLCK, start, end - start))
+    fcntl.fcntl(second, OFD_SETLK, _lock(fcntl.F_RDLCK, 35, 3))
+    fcntl.fcntl(first, OFD_SETLK, _lock(fcntl.F_RDLCK, 38, 2))
+
+    def found(start: int) -> tuple[int, int, int]:
+        shown = fcntl.fcntl(third, OFD_GETLK, _lock(fcntl.F_WRLCK, start, 0))
+        kind, _, begin, length, _ = struct.unpack("hhqqi4x", shown)
+        return kind, begin, length
+
+    assert found(0) == (fcntl.F_WRLCK, 0, 5)
+    assert found(5) == (fcntl.F_WRLCK, 10, 20)
+    assert found(30) == (fcntl.F_RDLCK, 38, 2)
+    fcntl.fcntl(first, OFD_SETLK, _lock(fcntl.F_RDLCK, 40, 10))
+    assert found(30) == (fcntl.F_RDLCK, 38, 12)
+    fcntl.fcntl(first, OFD_SETLK, _lock(fcntl.F_UNLCK, 0, 0))
+    assert found(0) == (fcntl.F_RDLCK, 35, 3)
+    for descriptor in (first, second, third):
+        os.close(descriptor)
+
+
 def test_a_lock_of_a_description_ends_with_its_last_descriptor() -> None:
     first, second = _opened_twice()
     copy = os.dup(first)
