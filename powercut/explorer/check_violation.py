@@ -15,7 +15,7 @@ FAILS_AT_START: Final = (
     "nothing is acknowledged there, so nothing can be lost: correct the check, which may demand "
     "only what is acknowledged"
 )
-"""What to do with a check that fails before the first operation."""
+"""The end of the sentence on a check that fails before the first operation."""
 
 
 NOT_ENDED: Final = "the check did not end within the time of --timeout"

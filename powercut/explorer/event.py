@@ -26,7 +26,7 @@ from sim.disk.cache.operation import (
 _VALUE: Final = re.compile(r"[0-9a-f]{6,}|\d+")
 _NAMES: Final[dict[type[Operation], str]] = {
     Resize: "truncate",
-    SetAttributes: "chmod",
+    SetAttributes: "change of attributes",
     Sync: "fsync",
     FailedSync: "failed fsync",
 }
@@ -112,7 +112,7 @@ def between(first: Event, last: Event) -> str:
 
 
 def kind_of(operation: Operation) -> str:
-    """Return the name of an operation as a program calls it."""
+    """Return the name of an operation: that of the call, where only one makes it."""
     if isinstance(operation, Sync) and not operation.inode:
         return "sync"
     if isinstance(operation, Create):

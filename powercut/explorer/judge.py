@@ -94,7 +94,7 @@ class Judge:
     def explore(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration:
         """Check every crash of a recorded workload under ``model``.
 
-        The verdict is on a model with whole calls if too much data is unsynced.
+        The verdict is on a reduced model (``fitting``) if too much data is unsynced.
         """
         fitted = fitting(model, workload.journal, MOST_SECTORS)
         with SANDBOX.interruptible():

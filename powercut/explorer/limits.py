@@ -40,8 +40,9 @@ class Limits:
     read the clock or start threads either, so that every run of them is the same.
 
     The work for one journal is bounded and spread evenly over it: where crash points have more
-    than 48 unsynced pieces, some are passed over. Beyond 2 MiB of unsynced data, writes are lost
-    as a whole. Both make an exploration ``sampled``.
+    than 48 unsynced pieces, some are passed over. Beyond 2 MiB of unsynced data, only some writes
+    are lost sector by sector, and the others in halves or as a whole. Both make an exploration
+    ``sampled``.
 
     ``engine`` decides whether states are built (``Engine``).
     """

@@ -283,7 +283,9 @@ def test_no_fsync_is_named_between_the_writes_of_a_file_that_a_kill_leaves_in_pa
     assert gaps_of(workload) == []
 
 
-@pytest.mark.parametrize(("changed", "gaps"), [("/f", []), ("/g", ["/f: write to chmod"])])
+@pytest.mark.parametrize(
+    ("changed", "gaps"), [("/f", []), ("/g", ["/f: write to change of attributes"])]
+)
 def test_no_fsync_is_named_before_the_attributes_of_a_file_that_a_kill_leaves_in_part(
     changed: str, gaps: list[str]
 ) -> None:

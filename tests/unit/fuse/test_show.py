@@ -24,7 +24,7 @@ SHOWN = """\
 10  allocate of /d/t to 9 bytes
 11  write of /f, bytes 0 to 1
 12  fsync of /f, data only, pages of bytes 0 to 1
-13  chmod of /f
+13  change of attributes of /f
 14  unlink of /g
 15  rmdir of /d
 16  sync of everything
