@@ -279,7 +279,7 @@ class Ordering:
             assert isinstance(place, Arrival), place
             directory, _ = given_name(place)
 
-    # -- what later pieces follow ---------------------------------------------------------
+    # -- the pieces that later ones follow ------------------------------------------------
 
     def _remember_content(self, content: Content, index: int, units: Sequence[Unit]) -> None:
         number = content.number

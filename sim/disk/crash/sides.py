@@ -208,7 +208,7 @@ def _cut_from(micro: SetSize | FreeBlocks) -> int:
 
 
 def _without_cut(micro: Size | WriteBlock, cut: int) -> Iterator[MicroOperation]:
-    """Yield a piece without what later, durable truncations dropped from byte ``cut`` on."""
+    """Yield a piece without the bytes that later, durable truncations dropped, from ``cut`` on."""
     if isinstance(micro, WriteBlock) and micro.offset < cut:
         yield micro._replace(data=micro.data[: cut - micro.offset])
 

@@ -1,1 +1,1 @@
-"""Undecided disks: what a power cut left, decided only as far as a boot has read it."""
+"""Undecided disks: the disk after a power cut, decided only as far as a boot has read it."""
