@@ -38,6 +38,10 @@ SURPLUS = Pair(
 )
 GROWN = Pair([("append", "f", "B1")], [("do", ("allocate", "f", 0, 4096)), ("read", "f", 3, 1)])
 WRITTEN = Pair([("append", "f", "B1")], [("do", ("write", "f", "B2", 0)), ("whole", "f", "")])
+OVERWRITTEN = Pair(
+    [("append", "f", "B1")],
+    [("do", ("write", "f", "B2", 0)), ("do", ("write", "f", "C1", 1)), ("whole", "f", "")],
+)
 REMOVED = Pair([("append", "f", "B1")], [("do", ("unlink", "f")), ("exists", "f", "")])
 CUT = Pair([("truncate", "f", 1), ("append", "f", "B1")], [("whole", "f", "")])
 TORN_TWICE = Pair(
@@ -158,6 +162,7 @@ FACTOR = Pair([("chmod", "f", 0o600)], [("unit", (("links", "f", ""),))])
 TRUNCATED = Pair([("truncate", "f", 2)], [("whole", "f", "")])
 
 EXAMPLES = (
+    OVERWRITTEN,
     COMES_BACK,
     RETURNED_NAME,
     MOVED,

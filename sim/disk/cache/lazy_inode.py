@@ -189,26 +189,31 @@ class LazyInode(Inode):
         return self.stored(offset, max(min(end, size) - offset, 0))
 
     def stored(self, offset: int, length: int) -> bytes:
-        return self._stored(offset, offset + length, len(self._changes))
-
-    def _stored(self, start: int, end: int, count: int) -> bytes:
-        """Return the bytes from ``start`` to ``end`` after the first ``count`` changes."""
-        while count:
-            count -= 1
-            first, last, written = self._changes[count]
-            if start < last and first < end:
-                left, right = max(first, start), min(last, end)
-                found = bytes(right - left)
+        # Each place has the bytes of its last change, or those of the disk.
+        found = bytearray(length)
+        missing = [(offset, offset + length)]
+        for first, last, written in reversed(self._changes):
+            left: list[tuple[int, int]] = []
+            for start, end in missing:
+                if start >= last or first >= end:
+                    left.append((start, end))
+                    continue
+                begin, limit = max(first, start), min(last, end)
                 if written is not None:
-                    found = written[left - first : right - first]
-                before = self._stored(start, left, count)
-                return before + found + self._stored(right, end, count)
-        if start >= end:
-            return b""
-        if self._disk_size is not None and end > self._disk_size:
-            known = max(min(end, self._disk_size), start)
-            return self._stored(start, known, 0) + bytes(end - known)
-        return self._asker.data(self.number, start, end)
+                    found[begin - offset : limit - offset] = written[begin - first : limit - first]
+                left += [(start, begin), (limit, end)]
+            missing = [(start, end) for start, end in left if start < end]
+            if not missing:
+                break
+        for start, end in missing:
+            found[start - offset : end - offset] = self._on_disk(start, end)
+        return bytes(found)
+
+    def _on_disk(self, start: int, end: int) -> bytes:
+        """Return bytes of the disk; beyond its end there are zeros."""
+        known = end if self._disk_size is None else max(min(end, self._disk_size), start)
+        found = self._asker.data(self.number, start, known) if start < known else b""
+        return found + bytes(end - known)
 
     def write(self, offset: int, data: bytes) -> None:
         self._changes = (*self._changes, (offset, offset + len(data), data))

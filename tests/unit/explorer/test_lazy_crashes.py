@@ -43,6 +43,18 @@ def _compares_numbers(process: Process, _known: Known) -> None:
             assert entry.inode() == process.stat(entry.path).st_ino
 
 
+def _writes_often(process: Process, _known: Known) -> None:
+    descriptor = process.open("/log", os.O_CREAT | os.O_RDWR | os.O_APPEND)
+    for number in range(1200):
+        process.write(descriptor, b"%04d" % number)
+    assert process.pread(descriptor, 9000, 0).endswith(b"1198" + b"1199")
+
+
+def test_a_recovery_may_write_to_a_file_a_thousand_times() -> None:
+    found = explore(_makes_and_removes, _writes_often, "ext4", Limits(engine=Engine.LAZY))
+    assert (found.is_lazy, found.safe) == (True, True)
+
+
 def _makes_and_removes(process: Process, ack: History) -> None:
     for path in ("/a", "/b"):
         process.mkdir(path)
