@@ -100,6 +100,24 @@ def test_a_barrier_on_the_old_directory_waits_for_the_new_name_of_a_torn_rename_
     assert outcomes(POSIX, setup, body) <= outcomes(torn, setup, body)
 
 
+def test_only_btrfs_gives_a_name_back_when_the_directory_that_was_left_is_synced_twice() -> None:
+    """The exception that docs/disk.md states; no kernel leaves this outcome."""
+
+    def setup(calls: Calls) -> None:
+        calls.mkdir("d")
+        calls.write("d/f", "A1")
+        calls.write("h", "B1")
+
+    def body(calls: Calls) -> None:
+        calls.rename("h", "d/f")
+        calls.fsync()
+        calls.rename("d/f", "h")
+        calls.fsync()
+
+    more = outcomes(BTRFS, setup, body) - outcomes(POSIX, setup, body)
+    assert more == {"d/f=A1 h=B1"}
+
+
 @pytest.mark.parametrize("model", [EXT4_ORDERED, POSIX], ids=lambda model: model.name)
 def test_a_barrier_on_a_page_covers_the_size_of_a_whole_call_in_the_next(
     model: PersistenceModel,

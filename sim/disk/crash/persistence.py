@@ -9,7 +9,8 @@ the weaker guarantee.
 
 The models form a lattice: every state that is legal under a stronger model is legal under
 a weaker one. ``scc`` < ``ext4-journal`` < ``ext4`` < ``ext4-ordered`` < ``ext4-writeback`` <
-``posix``; ``xfs`` < ``posix``; ``btrfs`` < ``posix``.
+``posix``; ``xfs`` < ``posix``; ``btrfs`` < ``posix``, but for some states after several renames
+of a file (``docs/disk.md``).
 """
 
 from __future__ import annotations
