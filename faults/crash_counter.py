@@ -13,8 +13,9 @@ phase       write, killed                  write, power   barrier           ever
 
 A write is copied into the page cache page by page, and Linux checks for a fatal signal
 between two pages (``generic_perform_write``): so a write within one page is all or nothing
-under a kill. Under a power cut the whole write is unsynced and the survivor set cuts it;
-likewise, the survivor set decides which part of a barrier's operations became durable.
+under a kill. So is a direct write, which is copied nowhere, unless the persistence
+model has ``torn_direct_writes``. Under a power cut the whole write is unsynced and the survivor
+set cuts it; likewise, the survivor set decides which part of a barrier's operations became durable.
 Metadata operations are atomic in the page cache, so ``during`` is the same as ``after`` for
 them; again, the survivor set decides which part of one survives a power cut.
 """
@@ -27,6 +28,7 @@ from faults.crash_point import CrashKind, CrashPoint, Phase
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.operation import FailedSync, Operation, Sync, Write
 from sim.disk.crash.image import Image
+from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.disk import Disk
 from sim.errors import HarnessError, SimulatedCrash
 
@@ -118,8 +120,10 @@ def page_prefix(write: Write, kept: int) -> int:
     return max(0, kept - (write.offset + kept) % BLOCK_BYTES)
 
 
-def page_prefixes(write: Write) -> range:
+def page_prefixes(write: Write, model: PersistenceModel) -> range:
     """Return every ``kept`` with which a part of ``write`` remains, but not all of it."""
+    if write.direct and not model.torn_direct_writes:
+        return range(0)
     first = BLOCK_BYTES - write.offset % BLOCK_BYTES
     return range(first, len(write.data), BLOCK_BYTES)
 

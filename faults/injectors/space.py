@@ -56,9 +56,7 @@ class SpaceInjector(RuleInjector):
     def after(self, operation: Operation, _number: int) -> None:
         """Keep count of the space, also while switched off."""
         match operation:
-            case Write(path, inode, offset, data, size, _) if self.rule.matches(
-                self.rule.calls, path
-            ):
+            case Write(path, inode, offset, data, size) if self.rule.matches(self.rule.calls, path):
                 growth = max(0, offset + len(data) - size)
                 self._taken[inode] = self._taken.get(inode, 0) + growth
             case Resize(inode=inode, size=size, size_before=before) if inode in self._taken:

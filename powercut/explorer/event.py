@@ -21,6 +21,7 @@ from sim.disk.cache.operation import (
     SetAttributes,
     Sync,
     Unlink,
+    Write,
 )
 
 _VALUE: Final = re.compile(r"[0-9a-f]{6,}|\d+")
@@ -117,6 +118,8 @@ def kind_of(operation: Operation) -> str:
         return "sync"
     if isinstance(operation, Create):
         return _CREATIONS.get(S_IFMT(operation.mode), "create")
+    if isinstance(operation, Write) and operation.direct:
+        return "direct write"
     return _NAMES.get(type(operation), type(operation).__name__.lower())
 
 

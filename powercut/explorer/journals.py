@@ -270,7 +270,7 @@ class Journals:
         """Yield the kills that interrupt a long write between two of its pages."""
         if not isinstance(operation, Write):
             return
-        prefixes = page_prefixes(operation)
+        prefixes = page_prefixes(operation, unsynced.model)
         if len(prefixes) > MOST_PREFIXES:
             self.exhaustive = False
             prefixes = prefixes[:: len(prefixes) // MOST_PREFIXES]

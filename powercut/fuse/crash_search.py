@@ -91,7 +91,7 @@ def search(journal: Journal, history: History, model: PersistenceModel) -> Searc
     """Return the distinct images that crashes of ``journal`` leave under ``model``."""
     fitted = fitting(model, journal, MOST_SECTORS)
     writes = (operation for operation in journal if isinstance(operation, Write))
-    if fitted == model and all(_step_of_kills(write) == 1 for write in writes):
+    if fitted == model and all(_step_of_kills(write, model) == 1 for write in writes):
         everything = _Searcher(journal, history, model, exhaustive=True, steps=_MOST_STEPS).run()
         if everything.exhaustive:
             return everything
@@ -251,10 +251,10 @@ class _Searcher:
         if not isinstance(operation, Write):
             return
         entries = self._history.entries_by(number, returned=False)
-        step = _step_of_kills(operation)
+        step = _step_of_kills(operation, self._model)
         self._exhaustive &= step == 1
         part = PartialWrite(operation, number, unsynced, cache)
-        for kept in part.prefixes(page_prefixes(operation)[::step]):
+        for kept in part.prefixes(page_prefixes(operation, self._model)[::step]):
             crash = CrashPoint(number, Phase.DURING, CrashKind.KILL, kept=kept)
             self._add((entries, part.cache.key), Rank.OTHER, 0, crash)
 
@@ -302,9 +302,9 @@ class _Searcher:
             yield from _damaged(ordering, index)
 
 
-def _step_of_kills(write: Write) -> int:
+def _step_of_kills(write: Write, model: PersistenceModel) -> int:
     """Return how many pages of a write are between two kills: 1 if none is left out."""
-    return max(1, len(page_prefixes(write)) // _KILLS_OF_WRITE)
+    return max(1, len(page_prefixes(write, model)) // _KILLS_OF_WRITE)
 
 
 def _newest_first(pieces: range, step: int) -> list[int]:

@@ -367,7 +367,7 @@ class DiskServer:
             raise OSError(errno.ENOSPC, "the journal is full")
         if size:
             data = bytes(request.body[WRITE_IN.size : WRITE_IN.size + size])
-            self.disk.write(inode, offset, data, path)
+            self.disk.write(inode, offset, data, path, direct=bool(flags & os.O_DIRECT))
             if how & _WRITE_FROM_MAP:
                 self.mapped.setdefault(path, []).append(self.disk.operations)
             if flags & os.O_DSYNC:

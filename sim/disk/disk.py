@@ -131,9 +131,9 @@ class Disk:
         )  # fmt: skip
         return self.cache.own(number)
 
-    def write(self, inode: Inode, offset: int, data: bytes, path: str) -> int:
+    def write(self, inode: Inode, offset: int, data: bytes, path: str, direct: bool = False) -> int:
         """Write ``data`` at ``offset`` (bytes); return how many bytes were written."""
-        write = _new(Write, (path, inode.number, offset, data, inode.size, self.now_ns()))
+        write = _new(Write, (path, inode.number, offset, data, inode.size, self.now_ns(), direct))
         performed = self._perform(write)
         assert isinstance(performed, Write), performed
         return len(performed.data)

@@ -13,6 +13,21 @@ from tests.litmus.allowed_content import CONTENT_CLASSES
 from tests.litmus.allowed_names import NAME_CLASSES
 from tests.litmus.litmus import Litmus
 
+KILLED: Final = (
+    Litmus("write of two pages", bodies.f_a8192, bodies.overwrite_two_pages, {
+        "all": "f=A8192 | f=B4096,A4096 | f=B8192",
+    }),
+    Litmus("direct write of two pages", bodies.f_a8192, bodies.overwrite_two_pages_directly, {
+        "scc ext4 ext4-ordered ext4-writeback xfs": "f=A8192 | f=B8192",
+        "ext4-journal btrfs posix": "f=A8192 | f=B4096,A4096 | f=B8192",
+    }),
+    Litmus("direct append of two pages", bodies.f_a4096, bodies.append_two_pages_directly, {
+        "scc ext4 ext4-ordered ext4-writeback xfs": "f=A4096 | f=A4096,B8192",
+        "ext4-journal btrfs posix": "f=A4096 | f=A4096,B4096 | f=A4096,B8192",
+    }),
+)  # fmt: skip
+"""The outcomes of a kill before, during or after the last call."""
+
 CALLS: Final = (
     Litmus("create", bodies.nothing, bodies.create, {
         "scc ext4-journal xfs": "f=- | f=B2 | f=empty",

@@ -62,6 +62,22 @@ def overwrite_two_blocks(disk: Calls) -> None:
     disk.write("f", "B4", at=4094)
 
 
+def f_a8192(disk: Calls) -> None:
+    disk.write("f", "A8192")
+
+
+def overwrite_two_pages(disk: Calls) -> None:
+    disk.write("f", "B8192")
+
+
+def overwrite_two_pages_directly(disk: Calls) -> None:
+    disk.write_direct("f", "B8192")
+
+
+def append_two_pages_directly(disk: Calls) -> None:
+    disk.write_direct("f", "B8192", at=4096)
+
+
 def f_g_a1(disk: Calls) -> None:
     disk.write("f", "A1")
     disk.write("g", "A1")

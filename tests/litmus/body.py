@@ -13,6 +13,11 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Final
 
+from faults.crash_point import CrashKind
+from oracles.history import History
+from powercut.explorer.crash_state import done_at
+from powercut.explorer.journals import Journals
+from powercut.explorer.limits import Limits
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import PersistenceModel
@@ -50,6 +55,13 @@ class Calls:
     def write_synced(self, path: str, text: str, at: int = 0) -> None:
         """Write as ``write`` does, under ``O_DSYNC``."""
         self.write(path, text, at, os.O_DSYNC)
+
+    def write_direct(self, path: str, text: str, at: int = 0) -> None:
+        """Write as ``write`` does, as if the file were open with ``O_DIRECT``."""
+        descriptor = self._process.open(f"/{path}", os.O_CREAT | os.O_WRONLY)
+        disk, number = self._process.disk, self._process.fstat(descriptor).st_ino
+        disk.write(disk.inode(number), at, content_of(text), f"/{path}", direct=True)
+        self._process.close(descriptor)
 
     def append(self, path: str, text: str) -> None:
         descriptor = self._process.open(f"/{path}", os.O_WRONLY | os.O_APPEND)
@@ -131,6 +143,20 @@ def outcomes(
             seen |= _now(unsynced, disk.next_inode, names)
         unsynced.advance(operation, number)
     return seen | _now(unsynced, disk.next_inode, names)
+
+
+def killed(model: PersistenceModel, setup: Body, body: Body) -> set[str]:
+    """Return every outcome of a kill before, during or after the last operation of ``body``."""
+    disk = Disk(prepared(setup), model)
+    body(Calls(Process(disk)))
+    journals = Journals(History(lambda: 0), Limits(), lambda _key, _depth: False)
+    names, last = sorted(paths_ever(disk)), len(disk.journal)
+    return {
+        _outcome_of(crashed.image, names)
+        for crashed in journals.crashes(disk.journal, model)
+        for point in crashed.crashes
+        if point.kind is CrashKind.KILL and done_at(point) >= last - 1
+    }
 
 
 def _now(unsynced: Unsynced, next_inode: int, names: list[str]) -> set[str]:

@@ -266,7 +266,7 @@ class _BruteForce:
         operation = journal[number - 1]
         if not isinstance(operation, Write):
             return
-        for kept in page_prefixes(operation):
+        for kept in page_prefixes(operation, self._model):
             part = operation._replace(data=operation.data[:kept])
             partial = Unsynced(self._model, journal.image.platter, journal.image.unsynced)
             for each, done in enumerate((*journal[: number - 1], part), 1):

@@ -8,11 +8,11 @@ checked by reading. ``StateSpace`` must yield the same states, no more and no fe
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
-from sim.disk.cache.operation import FailedSync, Operation, Rename, Sync
+from sim.disk.cache.operation import FailedSync, Operation, Rename, Sync, Write
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import (
     Coverage,
@@ -26,6 +26,7 @@ from tests.litmus.naive_cut import losses, pieces_of
 from tests.litmus.naive_log import waits_for
 from tests.litmus.naive_order import needs, ordered, unit_of
 from tests.litmus.naive_piece import (
+    BLOCK,
     SECTOR,
     Change,
     Creation,
@@ -181,6 +182,22 @@ class NaiveDisk:
         for piece in pieces:
             apply(piece, platter)
         return frozenset(_walk("/", 1, platter))
+
+
+def killed_trees(
+    model: PersistenceModel, image: Image, journal: Sequence[Operation]
+) -> Iterator[Tree]:
+    """Yield the trees that a kill may leave before, during and after the last operation."""
+    *before, last = journal
+    parts: list[Operation | None] = [None, last]
+    if isinstance(last, Write) and (model.torn_direct_writes or not last.direct):
+        ends = (kept for kept in range(1, len(last.data)) if (last.offset + kept) % BLOCK == 0)
+        parts += [last._replace(data=last.data[:kept]) for kept in ends]
+    for part in parts:
+        naive = NaiveDisk(model, image)
+        for number, operation in enumerate(before if part is None else [*before, part], 1):
+            naive.advance(operation, number)
+        yield naive.tree(naive.unsynced)
 
 
 def _stale(piece: Data) -> bytes:

@@ -28,6 +28,12 @@ _write_synced = st.tuples(
     st.sampled_from(("A1", "B2")),
     st.sampled_from((0, 1, 4095, 4096)),
 )
+_write_direct = st.tuples(
+    st.just("write_direct"),
+    st.sampled_from(FILES),
+    st.sampled_from(("A1", "B2")),
+    st.sampled_from((0, 511, 4095)),
+)
 _append = st.tuples(st.just("append"), st.sampled_from(FILES), st.sampled_from(("B1", "C2")))
 _truncate = st.tuples(
     st.just("truncate"), st.sampled_from(FILES), st.sampled_from((0, 1, 2, 512, 4096))
@@ -52,8 +58,8 @@ _fdatasync = st.tuples(st.just("fdatasync"), st.sampled_from((*FILES, *DIRECTORI
 _sync = st.just(("sync",))
 
 CALLS: st.SearchStrategy[tuple[Any, ...]] = (
-    _write | _write_synced | _append | _truncate | _allocate | _rename | _rename_directory | _link
-    | _unlink | _mkdir | _rmdir | _chmod | _fsync | _fdatasync | _sync
+    _write | _write_synced | _write_direct | _append | _truncate | _allocate | _rename
+    | _rename_directory | _link | _unlink | _mkdir | _rmdir | _chmod | _fsync | _fdatasync | _sync
 )  # fmt: skip
 PROGRAMS = st.lists(CALLS, min_size=1, max_size=7)
 

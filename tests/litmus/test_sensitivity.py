@@ -18,8 +18,8 @@ from sim.disk.crash.persistence import (
     PersistenceModel,
     Truncation,
 )
-from tests.litmus.allowed import LITMUS
-from tests.litmus.body import outcomes
+from tests.litmus.allowed import KILLED, LITMUS
+from tests.litmus.body import killed, outcomes
 
 
 def _others(value: object) -> list[object]:
@@ -61,7 +61,8 @@ def test_a_changed_field_fails_a_litmus_test(
 ) -> None:
     changed = replace(model, **{name: value})  # type: ignore[arg-type] # any field by its name
     assert any(
-        outcomes(changed, litmus.setup, litmus.body) != litmus.allowed(model.name)
-        for litmus in LITMUS
+        crash(changed, litmus.setup, litmus.body) != litmus.allowed(model.name)
+        for crash, those in ((killed, KILLED), (outcomes, LITMUS))
+        for litmus in those
         if model.name in litmus.models
     )

@@ -95,7 +95,7 @@ class _Moment(NamedTuple):
         if not isinstance(operation, Write):
             return
         partial = PartialWrite(operation, self.number, unsynced, cache)
-        for kept in partial.prefixes(page_prefixes(operation)):
+        for kept in partial.prefixes(page_prefixes(operation, unsynced.model)):
             point = CrashPoint(self.number, Phase.DURING, CrashKind.KILL, kept=kept)
             # The pieces are cut only if they are needed.
             before = partial.unsynced if self.carries else unsynced

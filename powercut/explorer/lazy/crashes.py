@@ -44,7 +44,7 @@ class Crashes:
         """Yield the kills that interrupt a long write, the last one, between two of its pages."""
         write = operations[-1]
         assert isinstance(write, Write), write
-        for kept in page_prefixes(write):
+        for kept in page_prefixes(write, self._model):
             part = write._replace(data=write.data[:kept])
             _, killed = self._boxes_at(boxes, [*operations[:-1], part])
             yield CrashPoint(len(operations), Phase.DURING, CrashKind.KILL, kept=kept), killed

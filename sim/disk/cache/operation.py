@@ -46,7 +46,10 @@ class Create(NamedTuple):
 
 
 class Write(NamedTuple):
-    """Puts ``data`` at ``offset`` of a file that had ``size_before`` bytes."""
+    """Puts ``data`` at ``offset`` of a file that had ``size_before`` bytes.
+
+    ``direct`` is whether the file was open with ``O_DIRECT``.
+    """
 
     path: str
     inode: int
@@ -54,9 +57,10 @@ class Write(NamedTuple):
     data: bytes
     size_before: int
     now_ns: int
+    direct: bool = False
 
     def apply(self, table: InodeTable) -> None:
-        _, number, offset, data, _, now_ns = self
+        _, number, offset, data, _, now_ns, _ = self
         inode = table.own(number)
         inode.write(offset, data)
         inode.grow(offset + len(data))

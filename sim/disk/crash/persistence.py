@@ -1,4 +1,4 @@
-"""Persistence models: the guarantees of file systems about a power cut, as data.
+"""Persistence models: the guarantees of file systems about a power cut or a kill, as data.
 
 ``pieces.py`` cuts operations by the units of a model, ``ordering.py`` derives the relation
 "must survive before" from it, ``barrier.py`` the pieces that a sync covers. The data come
@@ -8,9 +8,9 @@ and the kernel's ``Documentation/filesystems/ext4``. Where two sources disagree,
 the weaker guarantee.
 
 The models form a lattice: every state that is legal under a stronger model is legal under
-a weaker one. ``scc`` < ``ext4-journal`` < ``ext4`` < ``ext4-ordered`` < ``ext4-writeback`` <
-``posix``; ``xfs`` < ``posix``; ``btrfs`` < ``posix``, but for some states after several renames
-of a file (``docs/disk.md``).
+a weaker one, after a kill or a power cut. ``scc`` < ``ext4-journal`` < ``ext4`` <
+``ext4-ordered`` < ``ext4-writeback`` < ``posix``; ``xfs`` < ``posix``; ``btrfs`` < ``posix``,
+but for some states after several renames of a file (``docs/disk.md``).
 """
 
 from __future__ import annotations
@@ -120,13 +120,15 @@ class SyncedNames(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PersistenceModel:
-    """One file system's guarantees about a power cut.
+    """One file system's guarantees about a power cut or a kill.
 
     ``unit_bytes``
         the unit in which an overwrite reaches the platter completely or not at all, in
         bytes; 0 means the whole call.
     ``torn_units``
         even such a unit may survive as a prefix of its bytes.
+    ``torn_direct_writes``
+        a kill may leave a part of a direct write, up to the end of a page, as of any other.
     ``sequential``
         everything reaches the platter in program order, and a unit together with the size
         that it needs: a survivor set is a prefix.
@@ -150,6 +152,7 @@ class PersistenceModel:
     name: str
     unit_bytes: int
     torn_units: bool
+    torn_direct_writes: bool
     sequential: bool
     data_before_size: DataBeforeSize
     stale_bytes: StaleBytes
@@ -219,6 +222,7 @@ SCC: Final = PersistenceModel(
     name="scc",
     unit_bytes=0,
     torn_units=False,
+    torn_direct_writes=False,
     sequential=True,
     data_before_size=DataBeforeSize.ALWAYS,
     stale_bytes=StaleBytes.NOWHERE,
@@ -233,6 +237,7 @@ EXT4_JOURNAL: Final = replace(
     SCC,
     name="ext4-journal",
     unit_bytes=BLOCK_BYTES,
+    torn_direct_writes=True,
     synced_names=SyncedNames.FSYNC,
     coverage=Coverage.ORDER,
 )
@@ -240,6 +245,7 @@ EXT4: Final = replace(
     EXT4_JOURNAL,
     name="ext4",
     unit_bytes=SECTOR_BYTES,
+    torn_direct_writes=False,
     sequential=False,
     data_before_size=DataBeforeSize.NEVER,
     rename_waits=RenameWaits.SIZE,
@@ -263,6 +269,7 @@ BTRFS: Final = replace(
     XFS,
     name="btrfs",
     unit_bytes=BLOCK_BYTES,
+    torn_direct_writes=True,
     data_before_size=DataBeforeSize.NEVER,
     metadata_in_order=MetadataInOrder.UNTIL_FSYNC,
     rename_parts=RenameParts.SOME,
@@ -273,6 +280,7 @@ POSIX: Final = replace(
     EXT4_WRITEBACK,
     name="posix",
     torn_units=True,
+    torn_direct_writes=True,
     stale_bytes=StaleBytes.ANYWHERE,
     metadata_in_order=MetadataInOrder.NEVER,
     rename_parts=RenameParts.SOME,

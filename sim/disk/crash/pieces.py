@@ -220,7 +220,7 @@ def _zeros(number: int, inode: int, start: int, end: int, unit: int) -> Iterator
 def _units(
     write: Write, number: int, start: int, end: int, unit: int, fresh: bool, grows: int, /
 ) -> Iterator[MicroOperation]:
-    _, inode, offset, data, size_before, _ = write
+    _, inode, offset, data, size_before, _, _ = write
     while start < end:
         limit = min(end, (start // unit + 1) * unit)
         piece = data[start - offset : limit - offset]

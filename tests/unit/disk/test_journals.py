@@ -161,13 +161,15 @@ def test_the_format_is_fixed(tmp_path: Path) -> None:
     disk = Disk(now_ns=lambda: NOW)
     file = disk.create(disk.root, "f", FILE, "/f")
     disk.write(file, 0, b"hello", "/f")
+    disk.write(file, 0, b"h", "/f", direct=True)
     disk.sync(file.number, "/f")
     save_journal(disk.journal, tmp_path / "journal")
     assert (tmp_path / "journal").read_text() == (
-        '{"format":"powercut journal","inodes":1,"next_inode":2,"operations":3,"version":1}\n'
+        '{"format":"powercut journal","inodes":1,"next_inode":2,"operations":4,"version":1}\n'
         f"[1,16877,0,0,0,{NOW},{NOW},{NOW},{{}}]\n"
         f'["create","/f",2,33188,0,0,"",1,"f",{NOW}]\n'
-        f'["write","/f",2,0,"aGVsbG8=",0,{NOW}]\n'
+        f'["write","/f",2,0,"aGVsbG8=",0,{NOW},false]\n'
+        f'["write","/f",2,0,"aA==",5,{NOW},true]\n'
         '["sync","/f",2,false,0,0]\n'
     )
 
@@ -226,7 +228,7 @@ BAD_FILES = {
     one('["sync","/f",2,0,0,0]'): "line 3: data_only=0 is not of type bool",
     one('["sync","/f",true,false,0,0]'): "line 3: inode=True is not of type int",
     one('["failed_sync","/f",2,false,"zfs",0,0]'): "policy='zfs' is not of type SyncFailure",
-    one('["write","/f",2,0,"%",0,0]'): "line 3: data='%' is not base64",
+    one('["write","/f",2,0,"%",0,0,false]'): "line 3: data='%' is not base64",
 }
 
 

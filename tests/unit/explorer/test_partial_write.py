@@ -54,7 +54,7 @@ def test_parts_are_those_of_the_prefixes(model: PersistenceModel, reduced: int |
     assert isinstance(write, Write)
     before = cache.key, unsynced.carried_over(number)
     partial = PartialWrite(write, number, unsynced, cache)
-    kept = page_prefixes(write)
+    kept = page_prefixes(write, model)
     assert len(kept) == 5
     for size in partial.prefixes(kept):
         expected, expected_cache = read_journal(journal, model, number - 1)
@@ -73,7 +73,7 @@ def test_a_part_keeps_the_notes_of_earlier_barriers() -> None:
     write = journal[-1]
     assert isinstance(write, Write)
     partial = PartialWrite(write, len(journal), unsynced, cache)
-    next(partial.prefixes(page_prefixes(write)))
+    next(partial.prefixes(page_prefixes(write, MODELS["btrfs"])))
     carried = partial.unsynced.carried_over(len(journal))
     assert any(isinstance(each, OldTail) for each in carried)
 

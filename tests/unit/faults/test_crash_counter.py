@@ -127,14 +127,20 @@ def test_a_kill_during_a_write_keeps_a_prefix_that_ends_at_a_page_boundary() -> 
 
 def test_a_kill_during_a_write_within_one_page_is_all_or_nothing() -> None:
     write = Write("/f", 2, 10, b"x" * 4086, 0, 0)
-    assert list(page_prefixes(write)) == []
+    assert list(page_prefixes(write, POSIX)) == []
     assert [page_prefix(write, kept) for kept in (1, 4085, 4086)] == [0, 0, 4086]
 
 
 def test_page_prefixes_are_the_kept_bytes_that_leave_a_part() -> None:
     write = Write("/f", 2, 4000, b"x" * 8288, 0, 0)
-    assert list(page_prefixes(write)) == [96, 4192]
-    assert [page_prefix(write, kept) for kept in page_prefixes(write)] == [96, 4192]
+    assert list(page_prefixes(write, SCC)) == [96, 4192]
+    assert [page_prefix(write, kept) for kept in page_prefixes(write, SCC)] == [96, 4192]
+
+
+def test_a_kill_during_a_direct_write_leaves_a_part_only_where_the_model_says_so() -> None:
+    write = Write("/f", 2, 4000, b"x" * 8288, 0, 0, direct=True)
+    assert list(page_prefixes(write, SCC)) == []
+    assert list(page_prefixes(write, POSIX)) == [96, 4192]
 
 
 def test_after_a_power_cut_during_a_write_all_of_it_is_unsynced() -> None:
