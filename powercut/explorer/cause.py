@@ -40,7 +40,7 @@ class Cause:
     simplest that does the worst harm comes first, then the others, the simplest first. ``harms``
     are the models under which each harm is done, and with each the weaker ones that fail, without
     those that were not judged before the time was over. If ``failure`` is a kill, ``harm_of_kills``
-    is the harm that kills do; they do it on any model.
+    is the worst harm that kills do under its model.
 
     If ``failure`` interrupts a recovery, ``recovery`` is the diagnosis of that recovery: the cause
     of ``failure``, or all barriers that are missing there. Then ``gap`` is a ``NoGap``.

@@ -221,16 +221,15 @@ def _cause(
 ) -> Cause:
     failing = {name: harms.shown_first(each) for name, each in failures.items() if each}
     models: dict[Harm, list[str]] = {}
-    of_kills: set[Harm] = set()
     for name, each in failing.items():
-        found = {(harms.of(it), it.needs_power_cut) for it in harms.judged(each)}
+        found = {harms.of(it) for it in harms.judged(each)}
         for harm in Harm:
             # A weaker model allows what does the harm under a stronger one.
             stronger = [it for it in models.get(harm, ()) if is_stronger(it, name)]
-            if stronger or (harm, True) in found or (harm, False) in found:
+            if stronger or harm in found:
                 models.setdefault(harm, []).append(name)
-            if (harm, False) in found:
-                of_kills.add(harm)
+    shown = next(iter(failing.values()))
+    of_kills = {harms.of(each) for each in harms.judged(shown) if not each.needs_power_cut}
     ordered = {harm: models[harm] for harm in Harm if harm in models}
     worst = next((harm for harm in reversed(Harm) if harm in of_kills), None)
     return Cause(gap, failing, ordered, harm_of_kills=worst)

@@ -24,6 +24,7 @@ from powercut.explorer.unwritten_stores import UnsyncedStores
 from powercut.explorer.verdicts import Exploration, Failure
 from powercut.fuzz.action import Json
 from powercut.report.repair import repair_lines
+from sim.disk.cache.operation import Write
 from sim.disk.crash.persistence import POSIX, SCC, PersistenceModel
 from sim.disk.disk import Disk
 
@@ -153,9 +154,20 @@ def harms_text(cause: Cause) -> str:
 
 
 def weakest(diagnosis: Diagnosis, cause: Cause) -> str:
-    """Return the weakest cause of the crash: a kill, a real file system, or posix only."""
+    """Return the weakest cause of the crash: a kill, a real file system, or posix only.
+
+    A kill during a direct write does harm under some models only, which are named.
+    """
     if not cause.failure.needs_power_cut:
-        return "at a kill"
+        workload = diagnosis.explorations[cause.model].workload
+        if not _is_during_direct_write(workload, cause.failure.crashes[0]):
+            return "at a kill"
+        models = tuple(
+            name
+            for name, failures in cause.failures.items()
+            if not all(each.needs_power_cut for each in failures)
+        )
+        return f"at a kill on {listed(models)}"
     if len(diagnosis.explorations) == 1:
         return f"on {cause.model}"
     if cause.model == SCC.name:
@@ -163,6 +175,13 @@ def weakest(diagnosis: Diagnosis, cause: Cause) -> str:
     if cause.model == POSIX.name:
         return "on posix only"
     return f"on a real file system ({cause.model})"
+
+
+def _is_during_direct_write(workload: RecordedWorkload, point: CrashPoint) -> bool:
+    if point.phase is not Phase.DURING:
+        return False
+    operation = workload.journal[point.operation - 1]
+    return isinstance(operation, Write) and operation.direct
 
 
 def cause_text(cause: Cause) -> str:

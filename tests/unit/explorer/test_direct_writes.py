@@ -1,4 +1,4 @@
-"""A kill leaves a part of a direct write under some models only."""
+"""A kill leaves a part of a direct write under some models only; findings name them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from faults.crash_point import CrashPoint, Phase
-from oracles.history import History
+from oracles.history import History, Known
+from powercut.explorer.diagnosis import diagnose
+from powercut.explorer.explore import judged
+from powercut.explorer.harm import Harm
 from powercut.explorer.journals import Journals
 from powercut.explorer.lazy.crash_sites import crash_sites
 from powercut.explorer.limits import Limits
+from powercut.explorer.recorded_workload import record
 from powercut.fuse.crash_search import search
+from powercut.report.findings import weakest
 from sim.disk.calls.process import Process
 from sim.disk.crash.journal import Journal
-from sim.disk.crash.persistence import MODELS, PersistenceModel
+from sim.disk.crash.persistence import MODELS, POSIX, PersistenceModel
 from sim.disk.disk import Disk
-from tests.litmus.body import Calls, prepared
+from tests.litmus.body import Calls, content_of, prepared
 
 TORN_ON = ("ext4-journal", "btrfs", "posix")
 _OLD, _NEW = "A12288", "B12288"
@@ -51,3 +56,46 @@ def test_a_kill_cuts_a_direct_write_where_the_model_says_so(
     kept = {operation: [each.kept for each in during if each.operation == operation]
             for operation in (1, 2)}  # fmt: skip
     assert kept == {1: [4096, 8192] if model.name in TORN_ON else [], 2: [4096, 8192]}
+
+
+def _is_old_or_new(process: Process, known: Known) -> None:
+    """Check the file: it is as it was, or new if that is acknowledged."""
+    with process.open_file("/f", "rb") as file:
+        content = file.read()
+    assert content in {content_of(_OLD), content_of(_NEW)}, "torn"
+    assert content == content_of(_NEW) or not known.acknowledged, "lost"
+
+
+def test_a_finding_names_the_models_of_the_kill() -> None:
+    def workload(process: Process, ack: History) -> None:
+        Calls(process).write_direct("f", _NEW)
+        process.sync()
+        ack("new")
+
+    recorded = record(workload, POSIX, _START)
+    diagnosis = diagnose(judged(recorded, _is_old_or_new, [*MODELS.values()]))
+    (cause,) = diagnosis.causes
+    assert cause.failure.crashes[0].phase is Phase.DURING
+    assert weakest(diagnosis, cause) == "at a kill on ext4-journal, btrfs and posix"
+    assert cause.harms == {Harm.CORRUPTION: [name for name in MODELS if name != "scc"]}
+
+
+def test_the_harm_of_a_kill_is_that_under_its_own_model() -> None:
+    """Where the old content is written again, a kill loses the new one without tearing it."""
+
+    def workload(process: Process, ack: History) -> None:
+        calls = Calls(process)
+        calls.write_direct("f", _NEW)
+        process.sync()
+        ack("new")
+        calls.write_direct("f", _OLD)
+        calls.write_direct("f", _NEW)
+        process.sync()
+
+    recorded = record(workload, POSIX, _START)
+    models = [MODELS[name] for name in ("scc", *TORN_ON)]
+    diagnosis = diagnose(judged(recorded, _is_old_or_new, models))
+    (cause,) = diagnosis.causes
+    assert weakest(diagnosis, cause) == "at a kill"
+    assert (cause.model, cause.harm_of_kills) == ("scc", Harm.LOST_ACKNOWLEDGEMENT)
+    assert cause.harms[Harm.CORRUPTION] == [*TORN_ON]

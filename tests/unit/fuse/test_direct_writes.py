@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -32,6 +33,12 @@ SHOWN = """\
 4  direct write of /f, bytes 8192 to 12288
 5  write of /f, bytes 0 to 4096, stores to mapped memory
 """
+IN_PLACE = """
+import mmap, os
+pages = mmap.mmap(-1, 8192)
+pages.write(b"b" * 8192)
+os.pwrite(os.open("f", os.O_RDWR | os.O_DIRECT | os.O_DSYNC), pages, 0)
+"""
 
 
 def _script(folder: Path, text: str) -> str:
@@ -45,3 +52,12 @@ def test_a_write_is_direct_if_the_flag_was_set_at_its_moment(tmp_path: Path) -> 
     writes = [each for each in recording.journal if isinstance(each, Write)]
     assert [each.direct for each in writes] == [True, False, True, False]
     assert powercut_in(tmp_path, "show", "it.recording").stdout.startswith(SHOWN)
+
+
+def test_a_verdict_names_the_models_on_which_a_kill_tears_it(tmp_path: Path) -> None:
+    result = powercut_in(
+        tmp_path, "try", "--json", "-", "--setup", "printf %8192s > f", "--",
+        *_script(tmp_path, IN_PLACE).split(),
+    )  # fmt: skip
+    (finding,) = json.loads(result.stdout)["findings"]
+    assert finding["weakest"] == "at a kill on ext4-journal, btrfs and posix"
