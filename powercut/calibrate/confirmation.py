@@ -21,9 +21,9 @@ from powercut.calibrate.crash_images import CrashImage, crash_images
 from powercut.calibrate.real_file_system import RealFileSystem
 from powercut.calibrate.tree import HELPER_FILE
 from powercut.calibrate.write_log import LogEntry
+from powercut.explorer.dump import write_image
 from powercut.fuse.checks_folder import memory_folder
 from powercut.fuse.command_check import CheckRunner
-from powercut.fuse.directory import write_image
 from powercut.fuse.image_check import Files, FilesCheck, file_content, link_content
 from powercut.fuse.mount import attach, detach, sync_file_system
 from powercut.fuse.program import Program, start

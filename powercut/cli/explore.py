@@ -14,6 +14,7 @@ from rich.console import Console
 from powercut.breakpoints import breakpoints_refused
 from powercut.cli.command import Command
 from powercut.cli.completion import complete_from, complete_tags
+from powercut.cli.disk_dumper import dump_option
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.finding_keeper import FindingKeeper
 from powercut.cli.output import console_beside, json_option, print_lines, write_json
@@ -80,7 +81,7 @@ class Given(TypedDict):
     seconds: float | None
     processes: int | None
     show_all: bool
-    dump: Path | None
+    dump_folder: Path | None
     json_out: str | None
 
 
@@ -159,12 +160,7 @@ class Given(TypedDict):
     "the workload takes process]",
 )
 @click.option("--all", "show_all", is_flag=True, help="Print every failure of every finding.")
-@click.option(
-    "--dump",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Write the disk of each finding to a directory of its own below DIR.",
-)
+@dump_option
 @json_option
 def command(**given: Unpack[Given]) -> None:
     """Crash a workload at every operation, under every persistence model.
@@ -203,7 +199,7 @@ def command(**given: Unpack[Given]) -> None:
                 "models": plain_models(verdicts.values()),
                 "targets": {tag: plain_models([found]) for tag, found in verdicts.items()},
                 "findings": {
-                    tag: plain_causes(found.diagnosis, found.paths)
+                    tag: plain_causes(found.diagnosis, found.paths, found.dumps)
                     for tag, found in explored.items()
                 },
             },
@@ -234,13 +230,14 @@ def _workloads(
 
 
 class _Explored(NamedTuple):
-    """The findings on one workload, and the files in which they are kept.
+    """The findings on one workload, the files in which they are kept, and their disks.
 
     ``mistake`` has ended the search behind them, None if none has.
     """
 
     diagnosis: Diagnosis
     paths: Sequence[str]
+    dumps: Sequence[str]
     interrupted: bool
     mistake: click.ClickException | None
 
@@ -286,7 +283,7 @@ def _explore(
     except HarnessError as error:
         raise end_of_search(error, workload.tag) from None
     console.print(exploration_table(diagnosis))
-    keeper = FindingKeeper(workload.tag, given["check"], limits, given["dump"])
+    keeper = FindingKeeper(workload.tag, given["check"], limits, given["dump_folder"])
     for number, cause in enumerate(diagnosis.causes, 1):
         print_lines(console, _finding(keeper, diagnosis, cause, number, given))
     print_lines(console, [*check_lines(diagnosis), *repair_lines(diagnosis)])
@@ -294,7 +291,7 @@ def _explore(
     console.print(verdict_line(diagnosis))
     console.print()
     end = None if mistake is None else end_of_search(mistake, workload.tag)
-    return _Explored(diagnosis, keeper.paths, pace.interruption.happened, end)
+    return _Explored(diagnosis, keeper.paths, keeper.dumps, pace.interruption.happened, end)
 
 
 def _finding(

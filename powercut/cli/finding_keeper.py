@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from powercut.cli.disk_dumper import DiskDumper
 from powercut.explorer.cause import Cause, Diagnosis
 from powercut.explorer.crash_state import image_after
-from powercut.explorer.dump import dump
 from powercut.explorer.kept_failure import KeptFailure, save_failure
 from powercut.explorer.limits import Limits
+from powercut.explorer.verdicts import Exploration, Failure
 from powercut.fuzz.reproducer import FAILURES
+from sim.disk.crash.image import Image
 from sim.errors import HarnessError
 
 
@@ -19,7 +21,7 @@ class FindingKeeper:
 
     ``check`` is the import string of a check that replaces the workload's own, or None.
     ``dump_folder`` is the directory for the disks, or None. ``paths`` are the files of the
-    findings so far; empty for one that could not be kept.
+    findings so far, and ``dumps`` their disks; empty for one that could not be kept.
     """
 
     def __init__(
@@ -28,8 +30,9 @@ class FindingKeeper:
         self._tag = tag
         self._check = check
         self._limits = limits
-        self._dump_folder = dump_folder
+        self._dumper = DiskDumper(dump_folder, _image)
         self.paths: list[str] = []
+        self.dumps = self._dumper.paths
 
     def keep(self, diagnosis: Diagnosis, cause: Cause) -> Iterator[str]:
         """Write the files of a finding, and yield the lines that name them."""
@@ -40,13 +43,8 @@ class FindingKeeper:
         except HarnessError as refused:
             self.paths.append("")
             yield f"  replay    not kept: {refused}"
-        if self._dump_folder is not None:
-            folder = self._dump_folder / kept.fingerprint
-            try:
-                self._dump(diagnosis, cause, folder)
-                yield f"  dump      {folder}"
-            except HarnessError as refused:
-                yield f"  dump      {refused}"
+        found = diagnosis.explorations[cause.model]
+        yield from self._dumper.dump(found, cause.failure, kept.fingerprint)
         yield ""
 
     def _kept(self, diagnosis: Diagnosis, cause: Cause) -> KeptFailure:
@@ -65,14 +63,14 @@ class FindingKeeper:
             self._limits.timeout,
         )
 
-    def _dump(self, diagnosis: Diagnosis, cause: Cause, folder: Path) -> None:
-        found = diagnosis.explorations[cause.model]
-        workload, failure = found.workload, cause.failure
-        known = workload.history.known(failure.entries)
-        image = image_after(
-            workload.journal,
-            found.model,
-            failure.crashes,
-            lambda disk: found.checker.violation(disk, known),
-        )
-        dump(image, folder)
+
+def _image(found: Exploration, failure: Failure) -> Image:
+    """Return the disk of a failure; its recoveries are run and crashed again."""
+    workload = found.workload
+    known = workload.history.known(failure.entries)
+    return image_after(
+        workload.journal,
+        found.model,
+        failure.crashes,
+        lambda disk: found.checker.violation(disk, known),
+    )

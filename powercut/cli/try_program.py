@@ -14,7 +14,9 @@ from rich.console import Console
 
 from powercut.cli.command import Command
 from powercut.cli.completion import complete_from
+from powercut.cli.disk_dumper import dump_option
 from powercut.cli.exit_code import ExitCode
+from powercut.cli.failing_disk import FailingDisks
 from powercut.cli.interruption import Interruption
 from powercut.cli.output import console_beside, json_option, print_lines, write_json
 from powercut.cli.pace import Progress
@@ -95,6 +97,7 @@ _BLIND_COMPARISON = (
     type=click.Path(path_type=Path),
     help="Run no program; judge a file of `powercut record`.",
 )
+@dump_option
 @json_option
 @click.argument("program", metavar="-- CMD...", nargs=-1, type=click.UNPROCESSED)
 def command(
@@ -106,6 +109,7 @@ def command(
     nested: bool,
     timeout: float,
     recorded: Path | None,
+    dump_folder: Path | None,
     json_out: str | None,
 ) -> None:
     """Run any program on a simulated disk, crash it everywhere, check the files that are left.
@@ -146,14 +150,15 @@ def command(
         with _mount_point(recording.mount_point), progress.shown("checking images"):
             keep = partial(_keep_for_report, console, recording, recorded)
             diagnosis, error = _judged(judge, models, interruption, keep)
-    _report(console, judge, diagnosis, recording)
+    disks = FailingDisks(recording, dump_folder)
+    _report(console, judge, diagnosis, recording, disks)
     if nested and not judge.counts.recoveries and not interruption.happened:
         console.print(f"note: {_NO_RECOVERY if judge.counts.unrecorded else _NOTHING_WRITTEN}")
     if not way.is_private:
         console.print(f"note: checks did not run in {recording.mount_point}, but beside it")
     file = _kept(console, recording, recorded) if diagnosis.unsafe_models else None
     if json_out is not None:
-        _write(json_out, judge, diagnosis, recording, file)
+        _write(json_out, judge, diagnosis, recording, file, disks)
     _print_next_step(console, file, error)
     click.get_current_context().exit(_exit_code(diagnosis, interruption))
 
@@ -225,7 +230,11 @@ def _exit_code(diagnosis: Diagnosis, interruption: Interruption) -> ExitCode:
 
 
 def _report(
-    console: Console, judge: ProgramJudge, diagnosis: Diagnosis, recording: Recording
+    console: Console,
+    judge: ProgramJudge,
+    diagnosis: Diagnosis,
+    recording: Recording,
+    disks: FailingDisks,
 ) -> None:
     counts = judge.counts
     console.print(
@@ -241,7 +250,9 @@ def _report(
     console.print(exploration_table(diagnosis))
     for number, cause in enumerate(diagnosis.causes, 1):
         whole = number <= MOST_FINDINGS
-        print_lines(console, finding_lines(diagnosis, cause) if whole else [short_line(cause)])
+        dumped = [*disks.dump(diagnosis.explorations[cause.model], cause.failure)]
+        lines = [*finding_lines(diagnosis, cause), *dumped] if whole else [short_line(cause)]
+        print_lines(console, lines)
         if whole:
             console.print()
     print_lines(console, [*repair_lines(diagnosis), *endless_lines(diagnosis)])
@@ -249,7 +260,12 @@ def _report(
 
 
 def _write(
-    out: str, judge: ProgramJudge, diagnosis: Diagnosis, recording: Recording, file: Path | None
+    out: str,
+    judge: ProgramJudge,
+    diagnosis: Diagnosis,
+    recording: Recording,
+    file: Path | None,
+    disks: FailingDisks,
 ) -> None:
     passed = "stopped" if diagnosis.unfinished_models else "clean"
     write_json(
@@ -257,7 +273,9 @@ def _write(
         {
             "verdict": "violation" if diagnosis.unsafe_models else passed,
             "models": plain_models([diagnosis.explorations]),
-            "findings": plain_causes(diagnosis, [str(file or "")] * len(diagnosis.causes)),
+            "findings": plain_causes(
+                diagnosis, [str(file or "")] * len(diagnosis.causes), disks.paths
+            ),
             "images": judge.counts.images,
             "checked": judge.counts.checked,
             "flaky": judge.counts.flaky,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 from sim.disk.cache.inode import BLOCK_BYTES, Inode
@@ -13,40 +15,65 @@ from sim.errors import HarnessError
 def dump(image: Image, folder: Path) -> None:
     """Write every file, directory and symbolic link of an image below ``folder``.
 
-    ``folder`` must not exist. Hard links stay hard links, and holes stay holes. Owners and
-    times are left out. Raises ``HarnessError`` if something cannot be written.
+    ``folder`` must not exist. Raises ``HarnessError`` if something cannot be written.
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir()
-        _write(image, folder)
+        write_image(image, os.fspath(folder))
     except OSError as refused:
         raise HarnessError(f"cannot dump to {folder}: {refused.strerror}") from None
 
 
-def _write(image: Image, folder: Path) -> None:
-    written: dict[int, Path] = {}
-    directories: list[tuple[Path, int]] = []
-    for name, inode in image.tree():
-        path = folder / name.lstrip("/")
+def write_image(image: Image, directory: str) -> None:
+    """Make the tree of ``image`` in an empty directory, with modes, owners, times and links.
+
+    An owner that this process may not give is left out. Raises ``OSError``.
+    """
+    first_path: dict[int, str] = {}
+    directories: list[tuple[str, Inode]] = []
+    for path, inode in image.tree():
+        real = directory + path.rstrip("/")
+        first = first_path.setdefault(inode.number, real)
+        if first != real:
+            os.link(first, real, follow_symlinks=False)
+            continue
         if inode.is_directory:
-            path.mkdir(exist_ok=True)
-            directories.append((path, inode.mode))
-        elif inode.number in written:
-            os.link(written[inode.number], path, follow_symlinks=False)
+            directories.append((real, inode))
+            if path != "/":
+                os.mkdir(real, 0o700)
         elif inode.is_symlink:
-            path.symlink_to(inode.link_text)
+            os.symlink(inode.link_text, real)
         else:
-            _write_file(inode, path)
-        written.setdefault(inode.number, path)
-    for path, mode in reversed(directories):
-        path.chmod(mode & 0o777 | 0o700)
+            _write_file(real, inode)
+        _set_owner(real, inode)
+        if inode.is_file:
+            _set_mode_and_times(real, inode)
+    for real, inode in reversed(directories):
+        _set_mode_and_times(real, inode)
 
 
-def _write_file(inode: Inode, path: Path) -> None:
-    with path.open("xb") as file:
-        for index, block in sorted(inode.blocks.items()):
-            file.seek(index * BLOCK_BYTES)
-            file.write(block)
-        file.truncate(inode.size)
-    path.chmod(inode.mode & 0o777 | 0o600)
+def _write_file(path: str, inode: Inode) -> None:
+    """Make a file; its holes stay holes, so that a large sparse file takes no space."""
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    try:
+        for index in sorted(inode.blocks):
+            position = index * BLOCK_BYTES
+            content = memoryview(inode.read(position, BLOCK_BYTES))
+            while content:
+                written = os.pwrite(descriptor, content, position)
+                content, position = content[written:], position + written
+        os.ftruncate(descriptor, inode.size)
+    finally:
+        os.close(descriptor)
+
+
+def _set_owner(path: str, inode: Inode) -> None:
+    if (inode.uid, inode.gid) != (os.geteuid(), os.getegid()):
+        with suppress(OSError):
+            os.chown(path, inode.uid, inode.gid, follow_symlinks=False)
+
+
+def _set_mode_and_times(path: str, inode: Inode) -> None:
+    os.chmod(path, stat.S_IMODE(inode.mode))
+    os.utime(path, ns=(inode.atime_ns, inode.mtime_ns))

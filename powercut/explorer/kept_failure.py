@@ -7,7 +7,8 @@ The first line is an object of JSON with ``format``, ``version`` and the fields 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -55,10 +56,17 @@ class KeptFailure:
 
     @property
     def fingerprint(self) -> str:
-        """Eight hex digits that identify the failure: workload, model, crashes, property."""
-        points = " ".join(map(str, self.crashes))
-        text = f"{self.tag} {self.model} {self.property_name} {points} {self.entries}"
-        return xxh3_64(text.encode()).hexdigest()[:8]
+        """Eight hex digits that identify the failure."""
+        return fingerprint(self.tag, self.model, self.property_name, self.crashes, self.entries)
+
+
+def fingerprint(
+    tag: str, model: str, property_name: str, crashes: Sequence[CrashPoint], entries: int
+) -> str:
+    """Return eight hex digits that identify a failure of what ``tag`` names."""
+    points = " ".join(map(str, crashes))
+    text = f"{tag} {model} {property_name} {points} {entries}"
+    return xxh3_64(os.fsencode(text)).hexdigest()[:8]
 
 
 def save_failure(kept: KeptFailure, folder: Path) -> Path:

@@ -12,13 +12,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from powercut.fuse.directory import write_image
+from powercut.explorer.dump import write_image
 from powercut.fuse.disk_mount import MountWay
 from powercut.fuse.mount import attach, detach, enter_mount_namespace, mount
 from powercut.fuse.orphans import adopt_orphans, end_orphans
 from sim.disk.crash.image import Image
 
 _MOST_OUTPUT: Final = 4096
+
+ACKS: Final = "POWERCUT_ACKS"
+"""The environment variable that names the file with the acknowledged lines."""
 
 
 class CommandEnd(NamedTuple):
@@ -164,5 +167,10 @@ class CheckRunner:
 def acknowledged_in(folder: str, acknowledged: Sequence[str]) -> dict[str, str]:
     """Write the acknowledged lines to a file of this process; return the variable that names it."""
     path = f"{folder}/{os.getpid()}.acks"
-    Path(path).write_bytes(os.fsencode("".join(f"{line}\n" for line in acknowledged)))
-    return {"POWERCUT_ACKS": path}
+    write_acknowledged(Path(path), acknowledged)
+    return {ACKS: path}
+
+
+def write_acknowledged(path: Path, acknowledged: Sequence[str]) -> None:
+    """Write a file of acknowledged lines, as a check reads it; raises ``OSError``."""
+    path.write_bytes(os.fsencode("".join(f"{line}\n" for line in acknowledged)))

@@ -326,8 +326,10 @@ def listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def plain_causes(diagnosis: Diagnosis, reproducers: Sequence[str]) -> list[Json]:
-    """Return the findings as JSON data; ``reproducers`` are their files."""
+def plain_causes(
+    diagnosis: Diagnosis, reproducers: Sequence[str], dumps: Sequence[str]
+) -> list[Json]:
+    """Return the findings as JSON data, with their files and the directories of their disks."""
     return [
         {
             "property": cause.failure.violation.property_name,
@@ -339,6 +341,7 @@ def plain_causes(diagnosis: Diagnosis, reproducers: Sequence[str]) -> list[Json]
             "model": cause.model,
             "crashes": [str(point) for point in cause.failure.crashes],
             "reproducer": reproducer,
+            "dump": dumped,
         }
-        for cause, reproducer in zip(diagnosis.causes, reproducers, strict=True)
+        for cause, reproducer, dumped in zip(diagnosis.causes, reproducers, dumps, strict=True)
     ]

@@ -21,6 +21,8 @@ def image() -> Image:
     process.pwrite(descriptor, b"end", 1 << 30)
     process.link("/d/f", "/hard")
     process.symlink("/etc/passwd", "/soft")
+    process.mkdir("/empty")
+    process.chown("/d/f", 5, 6)
     return process.disk.unmounted()
 
 
@@ -28,7 +30,7 @@ def test_files_directories_links_and_holes_are_written(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "image"
     dump(image(), folder)
     names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
-    assert names == ["d", "d/f", "hard", "soft"]
+    assert names == ["d", "d/f", "empty", "hard", "soft"]
     found = (folder / "d" / "f").stat()
     assert found.st_size == (1 << 30) + 3
     assert found.st_blocks * 512 < 1 << 20
@@ -37,6 +39,9 @@ def test_files_directories_links_and_holes_are_written(tmp_path: Path) -> None:
         file.seek(1 << 30)
         assert file.read() == b"end"
     assert found.st_mode & 0o777 == 0o640
+    assert (folder / "d").stat().st_mode & 0o777 == 0o500
+    if os.geteuid() == 0:
+        assert (found.st_uid, found.st_gid) == (5, 6)
     assert found.st_ino == (folder / "hard").stat().st_ino
     assert (folder / "soft").readlink() == Path("/etc/passwd")
 
