@@ -9,6 +9,7 @@ from oracles.history import Known
 from oracles.violation import Violation
 from powercut.causes.cut_run import CutRun
 from powercut.explorer.check_violation import violation_of
+from powercut.explorer.crash_state import image_at
 from powercut.explorer.journals import Journals
 from powercut.explorer.limits import Limits
 from powercut.explorer.recorded_workload import RecordedWorkload
@@ -60,6 +61,10 @@ class RunChecker:
         """Return whether there is no time for another check."""
         del found
         return self._has_ended()
+
+    def image(self, found: Exploration, failure: Failure) -> Image:
+        """Return the disk of a failure."""
+        return image_at(found.workload.journal, found.model, failure.crashes[0])
 
     def recoveries(self, found: Exploration, failure: Failure) -> Sequence[InterruptedRecovery]:
         """Return none: the failures of a power cut have one crash."""

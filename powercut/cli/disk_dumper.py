@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from powercut.explorer.dump import dump
 from powercut.explorer.verdicts import Exploration, Failure
-from sim.disk.crash.image import Image
 from sim.errors import HarnessError
 
 dump_option = click.option(
@@ -24,15 +23,11 @@ dump_option = click.option(
 class DiskDumper:
     """Writes the disks of findings below ``folder``; writes nothing if that is None.
 
-    ``image_of`` returns the disk of a failure. ``paths`` are the directories of the findings so
-    far; empty for one that was not written.
+    ``paths`` are the directories of the findings so far; empty for one that was not written.
     """
 
-    def __init__(
-        self, folder: Path | None, image_of: Callable[[Exploration, Failure], Image]
-    ) -> None:
+    def __init__(self, folder: Path | None) -> None:
         self._folder = folder
-        self._image_of = image_of
         self.paths: list[str] = []
 
     def dump(self, found: Exploration, failure: Failure, fingerprint: str) -> Iterator[str]:
@@ -42,7 +37,7 @@ class DiskDumper:
             return
         folder = self._folder / fingerprint
         try:
-            dump(self._image_of(found, failure), folder)
+            dump(found.checker.image(found, failure), folder)
         except HarnessError as refused:
             yield f"  dump      {refused}"
             return

@@ -7,14 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from powercut.cli.disk_dumper import DiskDumper
-from powercut.explorer.crash_state import image_at
 from powercut.explorer.kept_failure import fingerprint
-from powercut.explorer.large_writes import fitting
 from powercut.explorer.verdicts import Exploration, Failure
 from powercut.fuse.command_check import ACKS, write_acknowledged
-from powercut.fuse.crash_search import MOST_SECTORS
 from powercut.fuse.recording import Recording
-from sim.disk.crash.image import Image
 
 
 class FailingDisks:
@@ -26,7 +22,7 @@ class FailingDisks:
 
     def __init__(self, recording: Recording, folder: Path | None) -> None:
         self._recording = recording
-        self._dumper = DiskDumper(folder, _image)
+        self._dumper = DiskDumper(folder)
         self.paths = self._dumper.paths
 
     def dump(self, found: Exploration, failure: Failure) -> Iterator[str]:
@@ -53,12 +49,3 @@ class FailingDisks:
                 f"{ACKS}={shlex.quote(str(acknowledged))} sh -c {shlex.quote(recording.check)}"
             )
             yield from f"  check     cd {shlex.quote(str(disk))} && {command}".split("\n")
-
-
-def _image(found: Exploration, failure: Failure) -> Image:
-    """Return the disk of a failure, which interrupts one recovery at most."""
-    workload, (point, *others) = found.workload, failure.crashes
-    for other, recovery in zip(others, found.checker.recoveries(found, failure), strict=True):
-        workload, point = recovery.workload, recovery.in_journal(other)
-    model = fitting(found.model, workload.journal, MOST_SECTORS)
-    return image_at(workload.journal, model, point)

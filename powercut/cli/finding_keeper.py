@@ -7,12 +7,9 @@ from pathlib import Path
 
 from powercut.cli.disk_dumper import DiskDumper
 from powercut.explorer.cause import Cause, Diagnosis
-from powercut.explorer.crash_state import image_after
 from powercut.explorer.kept_failure import KeptFailure, save_failure
 from powercut.explorer.limits import Limits
-from powercut.explorer.verdicts import Exploration, Failure
 from powercut.fuzz.reproducer import FAILURES
-from sim.disk.crash.image import Image
 from sim.errors import HarnessError
 
 
@@ -30,7 +27,7 @@ class FindingKeeper:
         self._tag = tag
         self._check = check
         self._limits = limits
-        self._dumper = DiskDumper(dump_folder, _image)
+        self._dumper = DiskDumper(dump_folder)
         self.paths: list[str] = []
         self.dumps = self._dumper.paths
 
@@ -62,15 +59,3 @@ class FindingKeeper:
             diagnosis.explorations[cause.model].workload,
             self._limits.timeout,
         )
-
-
-def _image(found: Exploration, failure: Failure) -> Image:
-    """Return the disk of a failure; its recoveries are run and crashed again."""
-    workload = found.workload
-    known = workload.history.known(failure.entries)
-    return image_after(
-        workload.journal,
-        found.model,
-        failure.crashes,
-        lambda disk: found.checker.violation(disk, known),
-    )

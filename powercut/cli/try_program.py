@@ -154,8 +154,7 @@ def command(
     _report(console, judge, diagnosis, recording, disks)
     if nested and not judge.counts.recoveries and not interruption.happened:
         console.print(f"note: {_NO_RECOVERY if judge.counts.unrecorded else _NOTHING_WRITTEN}")
-    if not way.is_private:
-        console.print(f"note: checks did not run in {recording.mount_point}, but beside it")
+    _print_place_of_checks(console, recording, way)
     file = _kept(console, recording, recorded) if diagnosis.unsafe_models else None
     if json_out is not None:
         _write(json_out, judge, diagnosis, recording, file, disks)
@@ -204,6 +203,11 @@ def _judged(
     except Exception:
         keep()
         raise
+
+
+def _print_place_of_checks(console: Console, recording: Recording, way: MountWay) -> None:
+    if not way.is_private:
+        console.print(f"note: checks did not run in {recording.mount_point}, but beside it")
 
 
 def _print_next_step(console: Console, file: Path | None, error: Exception | None) -> None:

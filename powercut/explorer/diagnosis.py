@@ -60,7 +60,7 @@ def diagnose(explorations: Mapping[str, Exploration]) -> Diagnosis:
         search = _Search(unsafe)
         causes, repaired = list(search.causes()), search.repaired
     except OutOfTime:
-        harms = Harms(next(iter(unsafe.values())))
+        harms = Harms(unsafe)
         causes = _by_property(unsafe, lambda each: _cause(harms, NoGap.NOT_SEARCHED, each))
         repaired = {}
     return _ranked(explorations, causes, repaired)
@@ -115,7 +115,7 @@ class _Search:
         self._unsafe = unsafe
         any_of = next(iter(unsafe.values()))
         self._workload, self._checker = any_of.workload, any_of.checker
-        self._harms = Harms(any_of)
+        self._harms = Harms(unsafe)
         self._missing = FailuresByBarrier(unsafe, self._harms)
 
     @property
@@ -219,17 +219,17 @@ def _cause(
     gap: Gap | UnsyncedStores | NoGap,
     failures: ByModel,
 ) -> Cause:
-    failing = {name: harms.shown_first(each) for name, each in failures.items() if each}
+    failing = {name: harms.shown_first(name, each) for name, each in failures.items() if each}
     models: dict[Harm, list[str]] = {}
     for name, each in failing.items():
-        found = {harms.of(it) for it in harms.judged(each)}
+        found = {harms.of(name, it) for it in harms.judged(each)}
         for harm in Harm:
             # A weaker model allows what does the harm under a stronger one.
             stronger = [it for it in models.get(harm, ()) if is_stronger(it, name)]
             if stronger or harm in found:
                 models.setdefault(harm, []).append(name)
-    shown = next(iter(failing.values()))
-    of_kills = {harms.of(each) for each in harms.judged(shown) if not each.needs_power_cut}
+    shown, each = next(iter(failing.items()))
+    of_kills = {harms.of(shown, it) for it in harms.judged(each) if not it.needs_power_cut}
     ordered = {harm: models[harm] for harm in Harm if harm in models}
     worst = next((harm for harm in reversed(Harm) if harm in of_kills), None)
     return Cause(gap, failing, ordered, harm_of_kills=worst)

@@ -222,7 +222,7 @@ class FailuresByBarrier:
     def shown(self, failures: ByModel) -> tuple[str, Failure]:
         """Return the failure that is shown, with the name of its model."""
         name, those = next(each for each in failures.items() if each[1])
-        return name, self._harms.shown_first(those)[0]
+        return name, self._harms.shown_first(name, those)[0]
 
 
 def _latest_end(workload: RecordedWorkload, gap: Gap, failures: ByModel) -> Event:

@@ -10,6 +10,7 @@ from oracles.history import History, Known
 from oracles.violation import Violation
 from powercut.explorer.built_explorer import MOST_FIRST_CHECKS, BuiltExplorer
 from powercut.explorer.check_violation import violation_raised
+from powercut.explorer.crash_state import image_after
 from powercut.explorer.image_results import ImageResults
 from powercut.explorer.interposed_check import InterposedCheck
 from powercut.explorer.journals import MOST_SECTORS
@@ -32,6 +33,7 @@ from powercut.explorer.verdicts import (
 from powercut.place import Place
 from powercut.place_recorder import PlaceRecorder
 from sim.disk.calls.process import Process
+from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.disk import Disk
 from sim.loop.sandbox import SANDBOX
@@ -192,6 +194,15 @@ class Judge:
     def checked(self, disk: Disk, known: Known) -> Violation | None:
         """Check a disk once; raises ``Stopped`` if the check is interrupted."""
         return violation_raised(lambda: self._check(Process(disk), known))
+
+    def image(self, found: Exploration, failure: Failure) -> Image:
+        """Return the disk of a failure; its recoveries are run and crashed again."""
+        workload = found.workload
+        known = workload.history.known(failure.entries)
+        return image_after(
+            workload.journal, found.model, failure.crashes,
+            lambda disk: self.violation(disk, known),
+        )  # fmt: skip
 
     def recoveries(self, found: Exploration, failure: Failure) -> Sequence[InterruptedRecovery]:
         """Return the recoveries that the crashes of a failure but the first interrupt."""

@@ -13,6 +13,7 @@ from powercut.counted import counted
 from powercut.explorer.crash_state import is_possible
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.place import Place
+from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.disk import Disk
 
@@ -73,6 +74,10 @@ class Checker(Protocol):
 
     def violation(self, disk: Disk, known: Known) -> Violation | None:
         """Check one disk, and return the violation."""
+        ...
+
+    def image(self, found: Exploration, failure: Failure) -> Image:
+        """Return the disk of a failure; raises ``HarnessError`` if a recovery has changed."""
         ...
 
     def is_over(self, found: Exploration) -> bool:

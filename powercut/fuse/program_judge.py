@@ -31,7 +31,7 @@ from powercut.fuse.found_image import Found, Key, best
 from powercut.fuse.image_check import Checked, CommandCheck, FilesCheck, ImageCheck
 from powercut.fuse.parallel import in_processes
 from powercut.fuse.recording import Recording
-from powercut.fuse.recovery_checker import RecoveryChecker
+from powercut.fuse.recovery_checker import RecoveryChecker, image_of_failure
 from powercut.fuse.recovery_crashes import Recoveries, Recovery
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.key import key_of
@@ -184,6 +184,10 @@ class ProgramJudge:
             except Stopped:
                 raise OutOfTime from None
         return self._results[key].violation
+
+    def image(self, found: Exploration, failure: Failure) -> Image:
+        """Return the disk of a failure, which interrupts one recovery at most."""
+        return image_of_failure(found, failure)
 
     def is_over(self, found: Exploration) -> bool:
         """Return whether there is no time for another check."""

@@ -6,12 +6,16 @@ from collections.abc import Mapping, Sequence
 
 from oracles.history import Known
 from oracles.violation import Violation
+from powercut.explorer.crash_state import image_at
+from powercut.explorer.large_writes import fitting
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Checker, Exploration, Failure, InterruptedRecovery
+from powercut.fuse.crash_search import MOST_SECTORS
 from powercut.fuse.failures_left import FailuresLeft
 from powercut.fuse.found_image import Key
 from powercut.fuse.image_check import Checked
 from powercut.fuse.recovery_crashes import Recovery
+from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.disk import Disk
 
@@ -49,6 +53,10 @@ class RecoveryChecker:
         """Check one disk."""
         return self._judge.violation(disk, known)
 
+    def image(self, found: Exploration, failure: Failure) -> Image:
+        """Return the disk of a failure."""
+        return image_of_failure(found, failure)
+
     def is_over(self, found: Exploration) -> bool:
         """Return whether there is no time for another check."""
         return self._judge.is_over(found)
@@ -57,3 +65,12 @@ class RecoveryChecker:
         """Return none: a recovery of a recovery is not crashed."""
         del found, failure
         return ()
+
+
+def image_of_failure(found: Exploration, failure: Failure) -> Image:
+    """Return the disk of a failure, which interrupts one recovery at most."""
+    workload, (point, *others) = found.workload, failure.crashes
+    for other, recovery in zip(others, found.checker.recoveries(found, failure), strict=True):
+        workload, point = recovery.workload, recovery.in_journal(other)
+    model = fitting(found.model, workload.journal, MOST_SECTORS)
+    return image_at(workload.journal, model, point)

@@ -136,8 +136,16 @@ def test_no_time_no_early_acknowledgement(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_harm_at_a_kill_is_that_of_kills() -> None:
     """A power cut behind the late write leaves zeros: that is corruption, which no kill does."""
+
+    def is_logged_without_zeros(process: Process, known: Known) -> None:
+        is_logged(process, known)
+        with process.open_file("/log", "ab+") as file:
+            file.seek(0)
+            assert b"\0" not in file.read()
+
     models = ("scc", "ext4-journal", "posix")
-    (cause,) = diagnosed(lambda process, ack: log(process, ack, 4), is_logged, models).causes
+    found = diagnosed(lambda process, ack: log(process, ack, 4), is_logged_without_zeros, models)
+    (cause,) = found.causes
     assert cause.harms == {Harm.LOST_ACKNOWLEDGEMENT: list(models), Harm.CORRUPTION: ["posix"]}
     assert harms_text(cause) == "lost acknowledgement (corruption at a power cut on posix), "
     file, _ = diagnosed(in_place, models=("ext4",)).causes

@@ -30,7 +30,7 @@ def write(process: Process, path: str) -> None:
 def barriers_listing(recorded: RecordedWorkload, check: Check) -> dict[str, list[str]]:
     """Return the paths to be synced by the model that lists them; they suffice, and none less."""
     found = judged(recorded, check, MODELS.values())
-    missing = FailuresByBarrier(found, Harms(found["posix"]))
+    missing = FailuresByBarrier(found, Harms(found))
     by_barrier = missing.failures()
     listing: dict[str, list[str]] = {}
     for name, exploration in found.items():

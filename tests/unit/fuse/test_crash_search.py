@@ -25,6 +25,7 @@ from powercut.fuse.found_image import Rank, best
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.key import key_of
 from sim.disk.calls.process import Process
+from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.persistence import EXT4, EXT4_ORDERED, MODELS, POSIX, PersistenceModel
 from sim.disk.disk import Disk
@@ -38,6 +39,9 @@ class _NoChecker:
         raise NotImplementedError
 
     def violation(self, disk: Disk, known: Known) -> Violation | None:
+        raise NotImplementedError
+
+    def image(self, found: Exploration, failure: Failure) -> Image:
         raise NotImplementedError
 
     def is_over(self, found: Exploration) -> bool:
