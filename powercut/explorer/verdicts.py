@@ -136,6 +136,9 @@ class Exploration:
     ``endless`` is the number of checks that did not end in their time, if the other states were
     left out because of them, else 0. ``gave_up`` is true if nothing more of the workload was
     checked because of such checks.
+
+    ``deduced`` is true if nothing was checked: the failures are those of the same workload with
+    fewer barriers that remain possible.
     """
 
     model: PersistenceModel
@@ -154,6 +157,7 @@ class Exploration:
     interrupted: Failure | None = None
     endless: int = 0
     gave_up: bool = False
+    deduced: bool = False
 
     def empty(self) -> Exploration:
         """Return a verdict on the same workload and model, of which nothing is explored."""

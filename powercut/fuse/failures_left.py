@@ -64,7 +64,9 @@ class FailuresLeft:
         """Return the exploration of the workload with further barriers."""
         found = self._exploration
         failures = sorted(self._left(changed), key=lambda failure: failure.simplicity)
-        return replace(found, workload=changed, failed=len(failures), failures=failures)
+        return replace(
+            found, workload=changed, failed=len(failures), failures=failures, deduced=True
+        )
 
     def _left(self, changed: RecordedWorkload) -> Iterator[Failure]:
         if self._is_searched:

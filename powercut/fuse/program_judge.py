@@ -3,7 +3,8 @@
 The first pass finds the distinct images of every model. Images that several models share are
 checked once. The second pass checks the best of them, by rank: of each rank, one image of each
 crash point in turn. Where the image that fails loses many pieces, the third pass checks images
-of its crash point that lose less, because only those show the cause.
+of its crash point that lose less, because only those show the cause; and the same damage right
+behind the write that it concerns, because no barrier prevents it there.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from powercut.explorer.recovery import at_its_start
 from powercut.explorer.repair import OutOfTime
 from powercut.explorer.ticker import Stopped
 from powercut.explorer.verdicts import Exploration, Failure, InterruptedRecovery
+from powercut.fuse.behind_writes import behind_writes
 from powercut.fuse.check_runs import CheckRuns
 from powercut.fuse.checks_folder import checks_folder
 from powercut.fuse.crash_search import MOST_SECTORS, Search, built, search
@@ -149,6 +151,8 @@ class ProgramJudge:
             self._check_best(workload, searches, self._checks)
             for each in searches.values():
                 self._check_plainer(workload, each, self._checks // _PLAINER_OF_MODEL)
+            for name, each in searches.items():
+                self._check_behind_writes(workload, name, each)
             if self._nested is not None:
                 self._crash_recoveries(workload, searches, self._nested)
         except Stopped:
@@ -249,6 +253,21 @@ class ProgramJudge:
         chosen.sort(key=lambda placed: placed[0])
         if chosen:
             self._check_all(workload, [found for _, found in chosen[:most]])
+
+    def _check_behind_writes(self, workload: RecordedWorkload, model: str, search: Search) -> None:
+        """Check the damage of failing images also right behind the writes that it concerns."""
+        failing = (each for each in search.found if self._fails(each.key))
+        more = [*behind_writes(workload, model, failing)]
+        known = {each.key for each in search.found}
+        search.found.extend(each for each in more if each.key not in known)
+        unknown = [each for each in more if each.key not in self._results]
+        unknown.sort(key=lambda each: each.order)
+        if unknown:
+            self._check_all(workload, unknown[: -(-self._checks // _PLAINER_OF_MODEL)])
+
+    def _fails(self, key: Key) -> bool:
+        result = self._results.get(key)
+        return result is not None and result.violation is not None
 
     def _check_all(self, workload: RecordedWorkload, chosen: Sequence[Found]) -> None:
         if isinstance(self._check, FilesCheck):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from stat import S_ISDIR
 
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from powercut.crash_text import names_at
-from powercut.explorer.cause import Cause, NoGap
-from powercut.explorer.crash_state import done_at
+from powercut.explorer.cause import Cause, Diagnosis, NoGap
+from powercut.explorer.crash_state import done_at, killed_along
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Failure
 from sim.disk.cache.operation import (
@@ -23,33 +23,66 @@ from sim.disk.cache.operation import (
 )
 
 
-def remedy_in_place(workload: RecordedWorkload, causes: Sequence[Cause]) -> str:
-    """Return the remedy for a file that a crash catches between two changes of it, or "".
+def remedies_in_place(diagnosis: Diagnosis) -> list[str]:
+    """Return the remedies for the files that a crash catches between two changes of them.
 
     A new file that is renamed is whole at every crash, unless it is written after that. A log, to
     which records are only appended, must be read in such a way that a torn record at its end does
     no harm. One that is removed, and then made again, is missing in between.
     """
-    for cause in causes:
-        failure = cause.failure
-        if cause.gap is NoGap.NOT_ATOMIC and len(failure.crashes) == 1:
-            if removed := _path_removed_early(workload.journal, failure):
-                return (
-                    f"{removed} is removed before the new one is there: make that under another "
-                    f"name, and rename it to {removed}"
-                )
-            early = _inode_renamed_early(workload.journal, failure)
-            inode = early or _inode_between(workload.journal, failure)
-            names = names_at(workload.journal, done_at(failure.crashes[0])) if inode else {}
-            if inode not in names:
-                continue
-            if early:
-                return (
-                    f"{names[inode]} is renamed before it is written: write it and fsync it, and "
-                    "then rename it"
-                )
-            return _remedy(names[inode], is_log=_is_log(workload, inode, cause))
-    return ""
+    remedies: dict[str, None] = {}
+    for cause in diagnosis.causes:
+        if cause.gap is NoGap.NOT_ATOMIC and len(cause.failure.crashes) == 1:
+            workload = diagnosis.explorations[cause.model].workload
+            for failure in _first_of_each_file(diagnosis, cause):
+                remedies.setdefault(_remedy_of(workload, cause, failure))
+    return [each for each in remedies if each]
+
+
+def _first_of_each_file(diagnosis: Diagnosis, cause: Cause) -> Iterator[Failure]:
+    """Yield the failure that is shown, then those that no earlier change explains.
+
+    Where a kill does harm, it goes on until a later change, whichever file the program changes in
+    between. A sample may lack the kill that shows this, so of it only the first failure is taken.
+    """
+    yield cause.failure
+    for name, failures in cause.failures.items():
+        found = diagnosis.explorations[name]
+        if not found.exhaustive or found.is_lazy:
+            continue
+        killed = {each.state for each in found.failures if not each.needs_power_cut}
+        by_crash: dict[tuple[CrashKind, int], tuple[int, Failure]] = {}
+        for each in failures:
+            point = each.crashes[0]
+            is_kill = point.kind is CrashKind.KILL
+            before = point.operation - 1 if is_kill else done_at(point)
+            if len(each.crashes) == 1:
+                by_crash.setdefault((point.kind, before), (before, each))
+        numbers = {before for before, _ in by_crash.values()}
+        keys = killed_along(found.workload.journal, found.model, numbers)
+        for before, each in by_crash.values():
+            if (each.entries, keys[before]) not in killed:
+                yield each
+
+
+def _remedy_of(workload: RecordedWorkload, cause: Cause, failure: Failure) -> str:
+    """Return the remedy for the file that one crash catches between two changes of it, or ""."""
+    if removed := _path_removed_early(workload.journal, failure):
+        return (
+            f"{removed} is removed before the new one is there: make that under another "
+            f"name, and rename it to {removed}"
+        )
+    early = _inode_renamed_early(workload.journal, failure)
+    inode = early or _inode_between(workload.journal, failure)
+    names = names_at(workload.journal, done_at(failure.crashes[0])) if inode else {}
+    if inode not in names:
+        return ""
+    if early:
+        return (
+            f"{names[inode]} is renamed before it is written: write it and fsync it, and "
+            "then rename it"
+        )
+    return _remedy(names[inode], is_log=_is_log(workload, inode, cause))
 
 
 def _remedy(path: str, *, is_log: bool) -> str:
@@ -77,7 +110,7 @@ def _is_log(workload: RecordedWorkload, inode: int, cause: Cause) -> bool:
     if not all(_is_append(each) or _is_cut(each) for _, each in changes):
         return False
     points = [each.crashes[0] for failures in cause.failures.values() for each in failures]
-    if any(_follows_cut(point, changes) for point in points):
+    if any(_follows_cut(workload.journal, point, changes) for point in points):
         return False
     acknowledged = [each.after for each in workload.history.entries if each.acknowledged]
     before: tuple[int, Operation] | None = None
@@ -99,11 +132,18 @@ def _is_cut(operation: Operation) -> bool:
     return isinstance(operation, Resize) and operation.size <= operation.size_before
 
 
-def _follows_cut(point: CrashPoint, changes: Sequence[tuple[int, Operation]]) -> bool:
-    """Return whether the last change before a crash, or during it, makes the file shorter."""
+def _follows_cut(
+    journal: Sequence[Operation], point: CrashPoint, changes: Sequence[tuple[int, Operation]]
+) -> bool:
+    """Return whether the last change before a crash, or during it, makes the file shorter.
+
+    A crash right behind a change of another file, or during it, concerns that file.
+    """
     end = point.operation - (point.phase is Phase.BEFORE)
     cut = next((each for number, each in reversed(changes) if number <= end), None)
-    return isinstance(cut, Resize) and cut.size < cut.size_before
+    last = next((each for each in reversed(journal[:end]) if not isinstance(each, Sync)), None)
+    is_own = last is not None and cut is not None and last.inode == cut.inode
+    return is_own and isinstance(cut, Resize) and cut.size < cut.size_before
 
 
 def _path_removed_early(journal: Sequence[Operation], failure: Failure) -> str:
@@ -136,14 +176,18 @@ def _inode_renamed_early(journal: Sequence[Operation], failure: Failure) -> int:
 def _inode_between(journal: Sequence[Operation], failure: Failure) -> int:
     """Return the inode whose content the calls on both sides of a crash change, or 0.
 
-    A barrier after the crash changes no content, so the call after it counts.
+    A barrier after the crash changes no content, so the call after it counts. If the call before it
+    has emptied the file, the next call on this file counts.
     """
     point = failure.crashes[0]
     done = done_at(point)
     before = journal[done - 1] if done else None
-    after = next((each for each in journal[done:] if not isinstance(each, Sync)), None)
     if point.kind is CrashKind.POWER_CUT:
         return before.inode if isinstance(before, Write | Resize | Allocate) else 0
+    following = (each for each in journal[done:] if not isinstance(each, Sync))
+    if isinstance(before, Resize) and not before.size and point.phase is Phase.AFTER:
+        following = (each for each in following if each.inode == before.inode)
+    after = next(following, None)
     if not isinstance(after, Write | Resize | Allocate):
         return 0
     is_same = before is not None and before.inode == after.inode

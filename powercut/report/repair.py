@@ -10,8 +10,9 @@ from powercut.explorer.cause import Diagnosis
 from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.repair import preventable
 from powercut.explorer.unwritten_stores import UnsyncedStores
-from powercut.report.in_place import remedy_in_place
+from powercut.report.in_place import remedies_in_place
 
+_MOST_REMEDIES: Final = 3
 _UNSEEN: Final = "is not seen before the kernel writes its page"
 
 
@@ -27,8 +28,7 @@ def repair_lines(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _repair(diagnosis: Diagnosis) -> Iterator[str]:
-    workload = next(iter(diagnosis.explorations.values())).workload
-    remedy = remedy_in_place(workload, diagnosis.causes)
+    remedies = remedies_in_place(diagnosis)
     missing = sum(isinstance(cause.gap, Gap) for cause in diagnosis.causes)
     stored = {
         name: {each.state for each in failures}
@@ -53,8 +53,11 @@ def _repair(diagnosis: Diagnosis) -> Iterator[str]:
         )
     elif stored:
         yield f"cannot be checked, because a store to mapped memory {_UNSEEN}"
-    if remedy and (failed or stored or not missing):
-        yield remedy
+    if failed or stored or not missing:
+        yield from remedies[:_MOST_REMEDIES]
+        more = len(remedies) - _MOST_REMEDIES
+        if more > 0:
+            yield f"and likewise for {counted(more, 'more file')}"
 
 
 def _effect(diagnosis: Diagnosis, missing: int, failed: int, unseen: int) -> str:
@@ -63,9 +66,16 @@ def _effect(diagnosis: Diagnosis, missing: int, failed: int, unseen: int) -> str
     states = counted(sum(found.states for found in repaired) - unseen, "state")
     barriers = "that fsync" if missing == 1 else f"these {missing} fsyncs"
     how = "" if all(found.exhaustive for found in repaired) else " (sampled)"
+    does, them = ("does", "it") if missing == 1 else ("do", "them")
+    if not failed and how and any(found.deduced for found in repaired):
+        before = sum(diagnosis.explorations[name].failed for name in diagnosis.repaired) - unseen
+        failing = counted(before, "failing state")
+        return (
+            f"with {barriers}, {failing} {'is' if before == 1 else 'are'} impossible; others were "
+            f"not checked with {them}{how}"
+        )
     if not failed:
         return f"with {barriers}, none of {states} fails{how}"
-    does, them = ("does", "it") if missing == 1 else ("do", "them")
     fail = "fails" if failed == 1 else "fail"
     if any(cause.recovery for cause in diagnosis.causes):
         reason = ", and the recovery must be repaired too"
