@@ -17,7 +17,9 @@ from tests.unit.fuse.recorded import needs_mounts
 
 pytestmark = needs_mounts
 
-PAGES = ("mv", "sed", "git", "sqlite", "etcd", "redis", "postgresql", "mariadb", "databases")
+PAGES = (
+    "mv", "sed", "git", "sqlite", "etcd", "redis", "nats", "postgresql", "mariadb", "databases",
+)  # fmt: skip
 NEEDS = re.compile(r"^Needs: (.*)$", re.MULTILINE)
 HOW_TO = ROOT / "docs" / "how-to" / "any-program.md"
 CHECK = re.compile(r"```sh\n(# check.sh\n.*?)```", re.DOTALL)
