@@ -41,6 +41,20 @@ def leveldb():
     return put, get
 
 
+def rocksdb():
+    import rocksdict
+
+    database = rocksdict.Rdict("store")
+    options = rocksdict.WriteOptions()
+    options.sync = True
+    database.set_write_options(options)
+
+    def put(key, value):
+        database[key] = value
+
+    return put, database.get
+
+
 def duckdb():
     import duckdb
 
