@@ -133,6 +133,21 @@ def semidbm():
     return put, get
 
 
+def unqlite():
+    import unqlite
+
+    database = unqlite.UnQLite("store.udb")
+
+    def put(key, value):
+        database[key] = value
+        database.commit()
+
+    def get(key):
+        return database[key].decode() if key in database else None
+
+    return put, get
+
+
 def main(database, mode):
     put, get = globals()[database]()
     keys = "one", "two", "three"
