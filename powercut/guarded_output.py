@@ -11,13 +11,11 @@ from errno import EPIPE
 from io import BufferedWriter, FileIO, TextIOWrapper
 from typing import TYPE_CHECKING, TextIO
 
-from sim.errors import EngineInterrupt
-
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 
-class OutputLost(EngineInterrupt):
+class OutputLost(BaseException):
     """The standard output, or the standard error, takes no more.
 
     Cause: its file system is full, or the program that reads it has ended. Cure: write it to

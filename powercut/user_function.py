@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from powercut.place import defined_at
-from sim.errors import EngineInterrupt, HarnessError
+from sim.errors import HarnessError
 
 
 class VerdictReturned(HarnessError):
@@ -16,25 +16,6 @@ class VerdictReturned(HarnessError):
     Cause: a check that is a predicate, or calls a coroutine function and does not run it. Cure:
     raise an exception if the disk is wrong.
     """
-
-
-def is_of_program(error: BaseException) -> bool:
-    """Return whether the program raised an exception: not the engine, Hypothesis, or Ctrl-C."""
-    if isinstance(error, Exception):
-        return not isinstance(error, HarnessError)
-    if isinstance(error, BaseExceptionGroup):
-        return all(is_of_program(each) for each in error.exceptions)
-    if isinstance(error, EngineInterrupt | KeyboardInterrupt | GeneratorExit):
-        return False
-    return not type(error).__module__.startswith("hypothesis.")
-
-
-def text_of(error: BaseException) -> str:
-    """Return the text of an exception; its ``__str__`` may raise another one."""
-    try:
-        return str(error)
-    except Exception as failure:  # noqa: BLE001 - the program may raise any
-        return f"its text is not known, because __str__ raises {type(failure).__name__}"
 
 
 def idle_kind(function: Callable[..., Any]) -> str:

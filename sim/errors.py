@@ -7,6 +7,10 @@ end a lifetime, and ``HarnessError`` for a mistake in the use of the harness.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
+
+_ENGINE: Final = {"powercut", "hypothesis", __name__.partition(".")[0]}
+"""The packages whose exceptions are never those of the system; this one is in powercut or not."""
 
 
 class HarnessError(Exception):
@@ -25,25 +29,24 @@ class UnsupportedOperation(HarnessError):
     """
 
 
-class EngineInterrupt(BaseException):
-    """An exception by which the engine ends a call of the system under test.
+class SimulatedCrash(BaseException):
+    """The process crashed here; raised once, by the operation at the crash point.
 
-    A ``BaseException``, so that ``except Exception`` in the system does not swallow it.
+    A ``BaseException``, so that ``except Exception`` in the system under test does not
+    swallow it.
     """
 
 
-class SimulatedCrash(EngineInterrupt):
-    """The process crashed here; raised once, by the operation at the crash point."""
-
-
-class PowerOff(EngineInterrupt):
+class PowerOff(BaseException):
     """A call by a process that has ended already; nothing was changed."""
 
 
-class NeedsWholeImage(EngineInterrupt):
+class NeedsWholeImage(BaseException):
     """A boot asked for something that only a whole crash image has.
 
-    The lazy engine raises it, and leaves the exploration to the one that builds images.
+    The lazy engine raises it, and leaves the exploration to the one that builds images. It is
+    a ``BaseException``, so that ``except Exception`` in the system under test does not swallow
+    it.
     """
 
 
@@ -76,3 +79,25 @@ class Livelock(Stuck):
 
 class UnhandledFailure(Exception):
     """A task or callback failed, and its exception was never retrieved; it is the cause."""
+
+
+def is_of_program(error: BaseException) -> bool:
+    """Return whether the system under test has raised an exception, of any class.
+
+    The others are those of the engine and of Hypothesis, and ``KeyboardInterrupt``.
+    """
+    if isinstance(error, Exception):
+        return not isinstance(error, HarnessError)
+    if isinstance(error, BaseExceptionGroup):
+        return all(is_of_program(each) for each in error.exceptions)
+    if isinstance(error, KeyboardInterrupt | GeneratorExit):
+        return False
+    return type(error).__module__.partition(".")[0] not in _ENGINE
+
+
+def text_of(error: BaseException) -> str:
+    """Return the text of an exception; its ``__str__`` may raise another one."""
+    try:
+        return str(error)
+    except Exception as failure:  # noqa: BLE001 - the system may raise any
+        return f"its text is not known, because __str__ raises {type(failure).__name__}"

@@ -9,7 +9,8 @@ from oracles.violation import CheckFailed, UnreadableAfterCrash, Violation
 from powercut.explorer.exits import exits_refused
 from powercut.explorer.running_check import running_check
 from powercut.place import Stack
-from powercut.user_function import is_of_program, refuse_verdict, text_of
+from powercut.user_function import refuse_verdict
+from sim.errors import is_of_program, text_of
 
 FAILS_AT_START: Final = (
     "nothing is acknowledged there, so nothing can be lost: correct the check, which may demand "

@@ -27,13 +27,12 @@ from powercut.interpose.installation import watch_events
 from powercut.interpose.interposed import DEFAULT_ROOT
 from powercut.place import Place
 from powercut.place_recorder import PlaceRecorder
-from powercut.user_function import is_of_program
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.disk import Disk
-from sim.errors import HarnessError
+from sim.errors import HarnessError, is_of_program
 
 ProcessWorkload: TypeAlias = Callable[[Process, History], None]
 Workload: TypeAlias = ProcessWorkload | UnmodifiedWorkload

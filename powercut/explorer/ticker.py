@@ -8,7 +8,6 @@ from typing import Final, TypeAlias
 
 from powercut.explorer.verdicts import Exploration
 from powercut.place import Place
-from sim.errors import EngineInterrupt
 
 Tick: TypeAlias = Callable[[Exploration, int], bool]
 """Called with an exploration under way and the operation that it has reached; False stops it."""
@@ -16,10 +15,11 @@ Tick: TypeAlias = Callable[[Exploration, int], bool]
 _TICK_S: Final = 0.1
 
 
-class Stopped(EngineInterrupt):
+class Stopped(BaseException):
     """The time of an exploration is over.
 
-    ``place`` is the line of the check that was under way, None if none ran in this process.
+    A ``BaseException``, because a check may be under way, which may catch every other. ``place`` is
+    the line of that check, None if none ran in this process.
     """
 
     def __init__(self, place: Place | None = None) -> None:

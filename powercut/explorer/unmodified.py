@@ -28,13 +28,13 @@ from powercut.interpose.router import ROUTER
 from powercut.interpose.seed import rooted
 from powercut.place import ENGINE, Place, defined_at, raised_at
 from powercut.place_recorder import PlaceRecorder
-from powercut.user_function import idle_kind, text_of
+from powercut.user_function import idle_kind
 from sim.disk.cache.operation import Operation
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.disk import Disk
-from sim.errors import HarnessError, UnsupportedOperation
+from sim.errors import HarnessError, UnsupportedOperation, text_of
 
 UnmodifiedWorkload = Callable[[History], None]
 UnmodifiedCheck = Callable[[Known], None]

@@ -19,10 +19,9 @@ from faults.crash_point import CrashPoint
 from oracles.violation import Violation
 from powercut.fuzz.action import Action, ActionKind, KindChoices, number_of, weighted
 from powercut.place import Place, is_program
-from powercut.user_function import is_of_program, text_of
 from sim.choices import Choices, Chosen, Diverged
 from sim.disk.disk import Disk
-from sim.errors import HarnessError
+from sim.errors import HarnessError, is_of_program, text_of
 
 RETURN: Final = "return"
 

@@ -13,7 +13,7 @@ from powercut.fuzz.action import WITH_FAULT
 from powercut.fuzz.reproducer import Finding
 from powercut.fuzz.run_log import RETURN, Crash, RecordedStep
 from powercut.one_line import one_line
-from powercut.user_function import text_of
+from sim.errors import text_of
 
 _MOST_PRINTED: Final = 20
 _FAILED: Final = "FAILED here"

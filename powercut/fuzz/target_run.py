@@ -44,10 +44,9 @@ from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import MakeTarget
 from powercut.fuzz.target_mistake import FailsAtStart, TargetMistake
 from powercut.place import raised_at
-from powercut.user_function import text_of
 from sim.choices import Choices, Chosen, Diverged, PlainChoices, RecordingChoices, ReplayChoices
 from sim.disk.crash.persistence import POSIX, PersistenceModel
-from sim.errors import HarnessError
+from sim.errors import HarnessError, text_of
 from sim.loop.sandbox import SANDBOX
 from sim.trace import Trace
 from sim.world import World

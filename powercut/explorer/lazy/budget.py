@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from sim.errors import EngineInterrupt
-
 MOST_BYTES: Final = 1 << 29
 """The bytes of answers and results that the trees of one exploration may keep."""
 
 
-class GaveUp(EngineInterrupt):
-    """The exploration needs more boxes, executions or memory than its budget has."""
+class GaveUp(BaseException):
+    """The exploration needs more boxes, executions or memory than its budget has.
+
+    A ``BaseException``, because it is raised inside a check, which may catch every other.
+    """
 
 
 class Budget:
