@@ -58,7 +58,7 @@ def recoveries_of(
             | {before + number: place for number, place in places.items()},
             workload.root,
         )
-        yield InterruptedRecovery(workload, before, checker)
+        yield InterruptedRecovery(workload, before, checker, model)
 
 
 def interrupting(recovery: InterruptedRecovery, found: Exploration) -> Exploration:

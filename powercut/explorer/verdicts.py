@@ -97,16 +97,18 @@ class InterruptedRecovery:
     """A recovery as a workload: its journal continues that of the program, or begins anew.
 
     ``before`` is the number of operations of the journal that precede the recovery. ``checker``
-    explores its crashes, but crashes no further recoveries.
+    explores its crashes, but crashes no further recoveries. ``model`` is that of its crashes, which
+    has fewer pieces than that of the program if only the recovery writes much.
     """
 
     workload: RecordedWorkload
     before: int
     checker: Checker
+    model: PersistenceModel
 
-    def allows(self, point: CrashPoint, model: PersistenceModel) -> bool:
+    def allows(self, point: CrashPoint) -> bool:
         """Return whether one of its crashes is possible, as it is unless the check has changed."""
-        return is_possible(self.workload.journal, model, self.in_journal(point))
+        return is_possible(self.workload.journal, self.model, self.in_journal(point))
 
     def in_journal(self, point: CrashPoint) -> CrashPoint:
         """Return a crash of the recovery as one of its journal."""

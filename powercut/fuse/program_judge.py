@@ -207,7 +207,8 @@ class ProgramJudge:
         checker = RecoveryChecker(self, recovery, self._results)
         history = at_its_start(found.workload.history, failure.entries)
         workload = RecordedWorkload(recovery.journal, history)
-        return (InterruptedRecovery(workload, 0, checker),)
+        model = fitting(found.model, workload.journal, MOST_SECTORS)
+        return (InterruptedRecovery(workload, 0, checker, model),)
 
     # -- the passes ------------------------------------------------------------------------
 

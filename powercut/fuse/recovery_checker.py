@@ -35,7 +35,8 @@ class RecoveryChecker:
     def explore(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration:
         """Return the failures that further barriers leave; the first workload has none."""
         if model.name not in self._left:
-            self._left[model.name] = FailuresLeft(self._first(workload, model), {})
+            fitted = fitting(model, workload.journal, MOST_SECTORS)
+            self._left[model.name] = FailuresLeft(self._first(workload, fitted), {})
         return self._left[model.name].of(workload)
 
     def _first(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration:
@@ -69,8 +70,7 @@ class RecoveryChecker:
 
 def image_of_failure(found: Exploration, failure: Failure) -> Image:
     """Return the disk of a failure, which interrupts one recovery at most."""
-    workload, (point, *others) = found.workload, failure.crashes
+    model, workload, (point, *others) = found.model, found.workload, failure.crashes
     for other, recovery in zip(others, found.checker.recoveries(found, failure), strict=True):
-        workload, point = recovery.workload, recovery.in_journal(other)
-    model = fitting(found.model, workload.journal, MOST_SECTORS)
+        model, workload, point = recovery.model, recovery.workload, recovery.in_journal(other)
     return image_at(workload.journal, model, point)

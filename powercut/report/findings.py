@@ -235,13 +235,13 @@ def crash_lines(exploration: Exploration, failure: Failure) -> Iterator[str]:
     yield from _lost(workload, exploration.model, first)
     recoveries = exploration.checker.recoveries(exploration, failure)
     for number, (point, recovery) in enumerate(zip_longest(others, recoveries), 1):
-        if recovery is None or not recovery.allows(point, exploration.model):
+        if recovery is None or not recovery.allows(point):
             yield f"  crash     {_nested(point)} of recovery {number}"
             continue
         workload, moved = recovery.workload, recovery.in_journal(point)
         silent = replace(workload, history=History(lambda: 0))
         yield f"  crash     {_where(silent, moved, 0)}, in recovery {number}"
-        yield from _lost(workload, exploration.model, moved)
+        yield from _lost(workload, recovery.model, moved)
 
 
 def interrupted_lines(diagnosis: Diagnosis) -> Iterator[str]:

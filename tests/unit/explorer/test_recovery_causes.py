@@ -262,7 +262,7 @@ def test_two_recoveries_are_recorded_one_after_the_other() -> None:
     first, second = found.checker.recoveries(found, failure)
     assert second.before == first.before + failure.crashes[1].operation
     assert second.workload.journal[: second.before] == first.workload.journal[: second.before]
-    assert second.allows(failure.crashes[2], MODELS["scc"])
+    assert second.allows(failure.crashes[2])
     assert all(max(each.workload.places) <= len(each.workload.journal) for each in (first, second))
 
 

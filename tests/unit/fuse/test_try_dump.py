@@ -86,3 +86,22 @@ def test_the_disk_of_a_crashed_recovery_is_that_of_its_crash(tmp_path: Path, siz
     (directory,) = DIRECTORY.findall(result.stdout)
     assert not (tmp_path / directory / "new").exists()
     assert (tmp_path / directory / "f").read_bytes() not in {b"old\n", (b"y\n" * size)[:size]}
+
+
+def test_the_lost_bytes_of_a_large_recovery_are_those_of_its_disk(tmp_path: Path) -> None:
+    """The program writes so little that its own sectors are lost one by one."""
+    content = "yes | head -c 200000"
+    check = (
+        f"if test -e new; then {content} > t; mv t f; rm new; fi; {content} | cmp -s - f || "
+        '{ test "$(cat f)" = old && ! grep -q saved "$POWERCUT_ACKS"; }'
+    )
+    program = "echo x > t; sync t; mv t new; sync .; echo saved"
+    options = (*OLD, "--nested", "-n", "100", "--check", check, *MODEL, "--dump", "out")
+    result = powercut_in(tmp_path, "try", *options, "--", "sh", "-c", program)
+    assert "  cause     in the recovery, no fsync of /f between write of /t" in result.stdout
+    lost = re.search(r"  lost      data of /f, bytes (\d+) to (\d+)$", result.stdout, re.MULTILINE)
+    directory, *_ = DIRECTORY.findall(result.stdout)
+    found = (tmp_path / directory / "f").read_bytes()
+    assert lost is not None
+    assert found.index(b"\0") == int(lost[1])
+    assert len(found.rstrip(b"\0")) in {int(lost[1]), len(found)}
