@@ -37,7 +37,9 @@ def missing(page: str) -> list[str]:
     needs = NEEDS.search((ROOT / "examples" / f"{page}.md").read_text("utf-8"))
     assert needs is not None
     names = needs[1].split(", ")
-    return [name for name in names if shutil.which(name) is None and find_spec(name) is None]
+    return [
+        name for name in names if shutil.which(name, path=PATH) is None and find_spec(name) is None
+    ]
 
 
 # In the gate, the short ones, and one of SQLite.
