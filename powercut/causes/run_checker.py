@@ -30,6 +30,8 @@ class RunChecker:
     to it. Raises ``OutOfTime`` instead of a check when ``is_over`` returns True.
     """
 
+    takes_known = False
+
     def __init__(self, cut: CutRun, is_over: Callable[[], bool]) -> None:
         self._cut = cut
         self._has_ended = is_over

@@ -47,12 +47,15 @@ class Harms:
     def of(self, model: str, failure: Failure) -> Harm | None:
         """Return the harm of a failure under a model.
 
-        None if it is not decided: the time is over, or too many acknowledgements may be lost.
+        None if it is not decided: the time is over, too many acknowledgements may be lost, or the
+        check is that of a run, which repeats the run whatever was acknowledged.
         """
         if isinstance(failure.violation, LostAck | TornRecord):
             is_torn = isinstance(failure.violation, TornRecord)
             return Harm.CORRUPTION if is_torn else Harm.LOST_ACKNOWLEDGEMENT
         found, key = self._explorations[model], (model, failure.state)
+        if not found.checker.takes_known:
+            return None
         if key not in self._found and found.checker.is_over(found):
             return None
         if key not in self._found:

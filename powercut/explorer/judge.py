@@ -72,6 +72,8 @@ class Judge:
     exploration that a ``HarnessError`` of the check has ended.
     """
 
+    takes_known = True
+
     def __init__(
         self,
         check: Check,

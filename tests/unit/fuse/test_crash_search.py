@@ -35,6 +35,8 @@ from tests.unit.fuse.journals import acknowledged, all_keys, put, replacing
 class _NoChecker:
     """Checks nothing."""
 
+    takes_known = True
+
     def explore(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration:
         raise NotImplementedError
 
