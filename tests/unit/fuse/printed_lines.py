@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.meta.source_tree import ROOT
 
 # The packages that a page needs are those of this Python.
-_PATH = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
+PATH = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
 _BLOCK = re.compile(r"```console\n\$ (.*?)\n(.*?)```", re.DOTALL)
 _OMITTED = "..."
 _ANYTHING = "…"
@@ -30,7 +30,7 @@ def assert_printed(command: str, printed: str, folder: Path) -> None:
         ["sh", "-c", script],
         check=False,
         cwd=folder,
-        env={"PATH": _PATH, "PYTHONPATH": str(ROOT), "HOME": "/"},
+        env={"PATH": PATH, "PYTHONPATH": str(ROOT), "HOME": "/"},
         capture_output=True,
         text=True,
         timeout=120,

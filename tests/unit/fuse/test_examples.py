@@ -12,7 +12,7 @@ import pytest
 
 from tests.meta.source_tree import ROOT
 from tests.sample import in_the_gate
-from tests.unit.fuse.printed_lines import assert_printed, blocks_of
+from tests.unit.fuse.printed_lines import PATH, assert_printed, blocks_of
 from tests.unit.fuse.recorded import needs_mounts
 
 pytestmark = needs_mounts
