@@ -31,8 +31,8 @@ BARRIERS = {
 }
 
 
-class Found(BaseException):
-    """Ends an exploration at its first failure."""
+class Found(KeyboardInterrupt):
+    """Ends an exploration at its first failure, as Ctrl-C does."""
 
 
 def _ending_at_failure(check: Check) -> Check:
