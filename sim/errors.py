@@ -7,6 +7,7 @@ end a lifetime, and ``HarnessError`` for a mistake in the use of the harness.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from traceback import walk_tb
 from typing import Final
 
 _ENGINE: Final = {"powercut", "hypothesis", __name__.partition(".")[0]}
@@ -84,15 +85,18 @@ class UnhandledFailure(Exception):
 def is_of_program(error: BaseException) -> bool:
     """Return whether the system under test has raised an exception, of any class.
 
-    The others are those of the engine and of Hypothesis, and ``KeyboardInterrupt``.
+    The others are those of the engine and of Hypothesis, ``KeyboardInterrupt``, that of
+    ``pytest.skip``, and the one that pytest-timeout raises in the code that is running.
     """
     if isinstance(error, Exception):
         return not isinstance(error, HarnessError)
     if isinstance(error, BaseExceptionGroup):
         return all(is_of_program(each) for each in error.exceptions)
-    if isinstance(error, KeyboardInterrupt | GeneratorExit):
+    if isinstance(error, KeyboardInterrupt | GeneratorExit) or type(error).__name__ == "Skipped":
         return False
-    return type(error).__module__.partition(".")[0] not in _ENGINE
+    frames = (frame for frame, _ in walk_tb(error.__traceback__))
+    ends_test = any(frame.f_globals.get("__name__") == "pytest_timeout" for frame in frames)
+    return not ends_test and type(error).__module__.partition(".")[0] not in _ENGINE
 
 
 def text_of(error: BaseException) -> str:

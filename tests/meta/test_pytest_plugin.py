@@ -192,6 +192,36 @@ def test_the_options_of_other_plugins_stay_theirs(tmp_path: Path) -> None:
     assert "1 passed" in finished.stdout, finished.stderr
 
 
+def test_a_check_may_skip_its_test(tmp_path: Path) -> None:
+    source = """
+        import pytest
+        def save(process, ack):
+            process.mkdir("/d")
+        def skips(process, known):
+            if process.listdir("/"): pytest.skip("not here")
+        def test_it(powercut_explore):
+            assert powercut_explore(save, skips).safe
+    """
+    finished = run_plugin(tmp_path, "\n".join(line[8:] for line in source.splitlines()))
+    assert "1 skipped" in finished.stdout
+
+
+def test_the_end_of_a_test_that_takes_too_long_is_no_finding_of_its_check(tmp_path: Path) -> None:
+    source = """
+        def save(process, ack):
+            process.mkdir("/d")
+        def waits(process, known):
+            while process.listdir("/"): pass
+        def test_it(powercut_explore):
+            assert powercut_explore(save, waits).safe
+    """
+    lines = "\n".join(line[8:] for line in source.splitlines())
+    finished = run_plugin(tmp_path, lines, "--timeout=1", plugins=("pytest_timeout",))
+    assert finished.returncode == 1
+    assert "Failed: Timeout (>1.0s) from pytest-timeout." in finished.stdout
+    assert "UnreadableAfterCrash" not in finished.stdout
+
+
 @pytest.mark.parametrize("source", ASSERTED.values(), ids=ASSERTED)
 def test_a_failed_test_has_the_findings_as_a_section_of_its_report(
     tmp_path: Path, source: str
