@@ -85,8 +85,8 @@ class UnhandledFailure(Exception):
 def is_of_program(error: BaseException) -> bool:
     """Return whether the system under test has raised an exception, of any class.
 
-    The others are those of the engine and of Hypothesis, ``KeyboardInterrupt``, that of
-    ``pytest.skip``, and the one that pytest-timeout raises in the code that is running.
+    The others are those of the engine and of Hypothesis, ``KeyboardInterrupt``, ``GeneratorExit``,
+    that of ``pytest.skip``, and the one that pytest-timeout raises in the code that is running.
     """
     if isinstance(error, Exception):
         return not isinstance(error, HarnessError)

@@ -113,7 +113,7 @@ def between(first: Event, last: Event) -> str:
 
 
 def kind_of(operation: Operation) -> str:
-    """Return the name of an operation: that of the call, where only one makes it."""
+    """Return the name of an operation; if only one call makes it, that of the call."""
     if isinstance(operation, Sync) and not operation.inode:
         return "sync"
     if isinstance(operation, Create):

@@ -32,11 +32,10 @@ class Harm(StrEnum):
 class Harms:
     """Decides the harms of the failures of one workload, by their models.
 
-    A ``LostAck`` and a ``TornRecord`` say so themselves. The text of any other violation does not
-    matter: the check runs on the same disk with fewer acknowledgements, and if it passes, only the
-    others are lost. Not fewer than those whose operations have all survived: their values are the
-    old ones, which a failure may not lose. If the check fails even without a crash there, they are
-    no old values.
+    A ``LostAck`` and a ``TornRecord`` say so themselves. After any other violation, whatever its
+    text, the check runs on the same disk with fewer acknowledgements. If it passes, the others are
+    lost, and nothing else is. Acknowledgements whose operations have all survived always count,
+    because a crash may not lose them; but not those at which the check fails without a crash.
     """
 
     def __init__(self, explorations: Mapping[str, Exploration]) -> None:

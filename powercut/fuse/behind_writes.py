@@ -1,6 +1,7 @@
-"""Images right behind the writes of which failing images lose a part, where no barrier fits.
+"""Images at the power cut right behind a write of which a failing image has lost a part.
 
-A sample may have a torn write only at later crashes, which a barrier between seems to prevent.
+No barrier fits between the write and that power cut. A sample may have the torn write only at
+later crashes, and then a barrier between seems to prevent it.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ from sim.disk.crash.survivor_set import SurvivorSet
 from sim.errors import HarnessError
 
 _OF_WRITE: Final = 3
-"""The images behind one write that are sought, those of the failing images that lose least."""
+"""The images behind one write; they are made from the failing images that lose least."""
 
 
 class _Damage(NamedTuple):
-    """The unsynced pieces at a crash, a survivor set that loses a part of one write, and the number
-    of pieces that the failing image loses in all.
+    """The part of one write that a failing image has lost.
+
+    ``survivors`` loses this part of the unsynced pieces ``micros``, and nothing else. ``losses`` is
+    the number of pieces that the failing image has lost in all.
     """
 
     micros: list[MicroOperation]
@@ -100,7 +103,10 @@ def _parts(micros: Sequence[MicroOperation], survivors: SurvivorSet) -> dict[int
 
 
 def _moved(damage: _Damage, space: StateSpace) -> SurvivorSet:
-    """Return the set that loses the same pieces in ``space``; -1 is a piece that it has not."""
+    """Return the set that loses the same pieces in ``space``.
+
+    A piece that ``space`` does not have gets the number -1, with which no set is allowed.
+    """
     places = {comparable(piece): place for place, piece in enumerate(space.micros)}
     moved = [places.get(comparable(piece), -1) for piece in damage.micros]
     lost, torn, stale = damage.survivors

@@ -105,7 +105,7 @@ def _work(
         finally:
             os._exit(0)
     finally:
-        # ``_end`` has come behind the work, and before the line above.
+        # SIGTERM came after the end of the work, and ``_end`` has raised before the exit above.
         os._exit(0)
 
 

@@ -135,7 +135,7 @@ def harms_text(cause: Cause) -> str:
     """Return the worst harm under the model that is shown, and a worse one under others.
 
     At a kill it is the worst one of kills, and a worse one is that of power cuts. It ends with a
-    comma, and is empty if the time was over before the harm was known.
+    comma, and is empty if the harm is not known.
     """
     corrupt = cause.harms.get(Harm.CORRUPTION, ())
     of_shown: set[Harm | None]

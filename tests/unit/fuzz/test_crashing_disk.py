@@ -1,4 +1,7 @@
-"""Mistakes in the use of ``CrashingDisk`` are named; they would hide that nothing is tested."""
+"""A crash ends its block, in asyncio too; mistakes in the use of ``CrashingDisk`` are named.
+
+They would hide that nothing is tested.
+"""
 
 from __future__ import annotations
 
