@@ -101,7 +101,7 @@ def test_a_barrier_on_the_old_directory_waits_for_the_new_name_of_a_torn_rename_
 
 
 def test_only_btrfs_gives_a_name_back_when_the_directory_that_was_left_is_synced_twice() -> None:
-    """The exception that docs/disk.md states; no kernel leaves this outcome."""
+    """The exception that docs/disk.md states; no kernel was seen to leave this outcome."""
 
     def setup(calls: Calls) -> None:
         calls.mkdir("d")
