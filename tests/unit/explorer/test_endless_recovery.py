@@ -161,8 +161,8 @@ def test_a_check_that_does_not_return_without_a_crash_is_refused(
 def test_after_a_few_checks_that_do_not_end_the_other_states_are_left_out(processes: int) -> None:
     recorded = record(write_many, POSIX, Image.empty(), "/disk", SOON)
     found = judged(recorded, wait_until_all_are_there, [POSIX], SOON, processes)["posix"]
-    assert 0 < found.failed <= MOST_ENDLESS + processes
-    assert found.states < MOST_ENDLESS * 4
+    # The processes go on with their next checks until the explorer looks at the count again.
+    assert 0 < found.failed <= found.states < MOST_ENDLESS * 4
     assert found.how == "sampled"
     assert notes(found) == (
         "note      the check did not end on 8 states, and was ended; the other states were left "
