@@ -171,9 +171,5 @@ def _next_epoch(lock: File) -> int:
             epoch, slot = found, number
     entry = seal({"epoch": epoch + 1}) + b"\n"
     write_all(lock, entry.ljust(_SLOT_BYTES), (1 - slot) * _SLOT_BYTES)
-    # The size of the file may be only in the page cache, because the barrier of the boot
-    # that extended it failed; the kernel then writes the size only if it changes again.
-    lock.truncate(2 * _SLOT_BYTES + 1)
-    lock.truncate(2 * _SLOT_BYTES)
     lock.fsync()
     return epoch + 1

@@ -15,22 +15,6 @@ from powercut.fuzz.source_patch import SourcePatch
 
 _REPLACE_RECORD = "self._write(record.session_id, encode_record(record))"
 
-size_of_the_lock_is_not_renewed = Mutant(
-    "the size of the lock that a failed barrier has left in the cache is taken for durable",
-    "runtime",
-    (InvalidState,),
-    (
-        SourcePatch(
-            "system.root",
-            """
-            lock.truncate(2 * _SLOT_BYTES + 1)
-            lock.truncate(2 * _SLOT_BYTES)
-            """,
-            "",
-        ),
-    ),
-)
-
 epoch_is_not_synced = Mutant(
     "the boot epoch is written without a sync",
     "runtime",
@@ -38,11 +22,8 @@ epoch_is_not_synced = Mutant(
     (
         SourcePatch(
             "system.root",
-            """
-            lock.truncate(2 * _SLOT_BYTES)
-            lock.fsync()
-            """,
-            "lock.truncate(2 * _SLOT_BYTES)",
+            "lock.fsync()",
+            "",
         ),
     ),
 )

@@ -127,9 +127,6 @@ def _renew_log(files: FileSystem) -> bool:
                 files.unlink(STATE_LOG)
             else:
                 write_all(log, content, 0)
-                # The kernel writes a size only if it changes.
-                log.truncate(len(content) + 1)
-                log.truncate(len(content))
                 log.fsync()
         finally:
             log.close()

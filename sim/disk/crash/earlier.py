@@ -22,8 +22,18 @@ class Earlier:
 
     def reaches(self, number: int, size: int) -> bool:
         """Return whether an inode has this size without the end of a block in a gap."""
+        return self.ordering.reaches(number, size, self._size_on_platter(number))
+
+    def extends_to(self, number: int, size: int) -> bool:
+        """Return whether an inode has at least this size if all unsynced pieces survive.
+
+        After a failed barrier it may be shorter than in the page cache.
+        """
+        return self.ordering.extends_to(number, size, self._size_on_platter(number))
+
+    def _size_on_platter(self, number: int) -> int:
         inode = self.table.get(number)
-        return self.ordering.reaches(number, size, 0 if inode is None else inode.size)
+        return 0 if inode is None else inode.size
 
     def old_tail(self, number: int, size: int) -> bytes:
         """Return the bytes that a truncation to ``size`` left behind the end of this inode."""

@@ -13,7 +13,8 @@ Each piece has two sets of predecessors, both transitively closed:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.crash.directory_renames import DirectoryRenames, changes_parent
@@ -156,14 +157,30 @@ class Ordering:
 
         ``durable`` is its size on the platter, which counts only without an unsynced truncation.
         """
+        known, sizes = self._sizes_of(number, durable)
+        return known >= size or any(each == size for each in sizes)
+
+    def extends_to(self, number: int, size: int, durable: int) -> bool:
+        """Return whether a file has at least this size if all its unsynced pieces survive.
+
+        ``durable`` as for ``reaches``.
+        """
+        known, sizes = self._sizes_of(number, durable)
+        return known >= size or any(each >= size for each in sizes)
+
+    def _sizes_of(self, number: int, durable: int) -> tuple[int, Iterator[int]]:
+        """Return the last size that a truncation sets, else ``durable``, and the unsynced ones.
+
+        Of these the last comes first.
+        """
         last = self._set_sizes.get(number, -1)
-        known = durable
         if last >= 0:
             truncation = self.micros[last]
             assert isinstance(truncation, SetSize), truncation
-            known = truncation.size
-        sizes = (self.micros[index] for index in self._sizes.get(number, ()) if index > last)
-        return known >= size or any(isinstance(each, Size) and each.size == size for each in sizes)
+            durable = truncation.size
+        later = takewhile(lambda index: index > last, reversed(self._sizes.get(number, ())))
+        sizes = (self.micros[index] for index in later)
+        return durable, (each.size for each in sizes if isinstance(each, Size))
 
     def new_name_is_unsynced(self, unlink: UnlinkName) -> bool:
         """Return whether the new name is unsynced, if a rename has removed this old name."""

@@ -132,7 +132,8 @@ def _data(
             yield from _units(write, number, start, limit, block, fresh, limit)
         else:
             yield from _units(write, number, start, limit, model.unit_bytes, fresh, 0)
-            if limit > write.size_before:
+            # A failed barrier may have forgotten the size of an earlier write to this place.
+            if limit > write.size_before or not earlier.extends_to(write.inode, limit):
                 yield GrowSize(number, write.inode, limit)
             yield from _end_of_block(write, number, limit, write.size_before, model, earlier)
         start = limit

@@ -14,6 +14,7 @@ from faults.crash_counter import CrashCounter
 from faults.crash_point import Phase
 from faults.fault_plan import FaultPlan
 from sim.disk.cache.operation import SyncFailure
+from sim.disk.crash.persistence import MODELS, PersistenceModel
 from sim.disk.crash.survivor_set import SurvivorSet, closed
 from sim.errors import SimulatedCrash
 from tests.unit.faults.faulty_disk import FaultyDisk, faulty_disk
@@ -87,6 +88,24 @@ def test_data_written_again_after_the_failure_becomes_durable(policy: SyncFailur
     faulty.process.pwrite(descriptor, b"NEW", 0)
     assert _sync(faulty, descriptor) == "0"
     assert _after_any_power_cut(faulty) == {b"NEW"}
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
+@pytest.mark.parametrize("policy", [SyncFailure.EXT4, SyncFailure.XFS, SyncFailure.EXT4_JOURNAL])
+@pytest.mark.parametrize("is_alone", [True, False], ids=["alone", "beside another file"])
+def test_an_append_written_again_becomes_durable_with_its_size(
+    policy: SyncFailure, model: PersistenceModel, is_alone: bool
+) -> None:
+    faulty = faulty_disk(f"fsync /f #1 EIO:{policy}", {"/f": b"old"}, model)
+    descriptor = faulty.opened("/f")
+    faulty.process.pwrite(descriptor, b"NEW", 3)
+    for _ in range(2):
+        _sync(faulty, descriptor)
+    if not is_alone:
+        faulty.opened("/g", os.O_CREAT)
+    faulty.process.pwrite(descriptor, b"NEW", 3)
+    assert _sync(faulty, descriptor) == "0"
+    assert _after_any_power_cut(faulty) == {b"oldNEW"}
 
 
 @pytest.mark.parametrize("policy", _REPORTING)
