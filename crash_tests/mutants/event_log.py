@@ -53,14 +53,12 @@ torn_tail_stays_without_entry = Mutant(
         SourcePatch(
             "system.storage.log_recovery",
             """
-            if self.text.size_bytes <= size_bytes:
-                file.truncate(size_bytes + 1)
-            file.truncate(size_bytes)
+            if self.text.size_bytes > size_bytes:
+                file.truncate(size_bytes)
             """,
             """
-            if self.entry.verdict is PendingVerdict.ABSENT:
-                size_bytes = max(size_bytes, len(content))
-            file.truncate(size_bytes)
+            if self.entry.verdict is not PendingVerdict.ABSENT:
+                file.truncate(size_bytes)
             """,
         ),
     ),

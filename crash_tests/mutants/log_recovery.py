@@ -20,11 +20,8 @@ from powercut.fuzz.source_patch import SourcePatch
 
 _FILE_IS_SYNCED = SourcePatch(
     "system.storage.log_recovery",
-    """
-    file.truncate(size_bytes)
-    file.fsync()
-    """,
-    "file.truncate(size_bytes)",
+    "file.fsync()",
+    "",
 )
 
 recovered_lines_are_not_synced = Mutant(
@@ -48,26 +45,6 @@ lines_of_a_failed_barrier_are_trusted = Mutant(
             """
             start = found.good[-1][1]
             tail = b"\\n" + replay
-            """,
-        ),
-    ),
-)
-
-lost_append_stays_behind_the_end = Mutant(
-    "the bytes of a lost append behind the end of a log are not removed",
-    "event-log-framed",
-    (FalseAlarm, LostAck, Phantom, Resurrected, SilentEmpty),
-    (
-        SourcePatch(
-            "system.storage.log_recovery",
-            """
-            if self.text.size_bytes <= size_bytes:
-                file.truncate(size_bytes + 1)
-            file.truncate(size_bytes)
-            """,
-            """
-            if len(content) > size_bytes:
-                file.truncate(size_bytes)
             """,
         ),
     ),

@@ -16,9 +16,9 @@ Bytes that a killed process wrote are readable but need not be durable, and afte
 fsync they never will be, because the kernel has marked the pages clean (Rebello et al.,
 ATC'20). So the end of the log is written again before the barrier: every line that two
 barriers in a row have not covered, because ext4 with ``data=journal`` reports a failed fsync
-only at the next one. The file is truncated once even if nothing is to be cut. That removes
-bytes of a lost append behind its end, which would appear as a line after a later append that
-loses its data but not its size.
+only at the next one. The kernel writes whole pages, with zeros behind the end of the file. So this
+also removes the bytes of an append that a power cut has left there without its size. On ext4
+they would appear after a later append that loses its data but not its size.
 """
 
 from __future__ import annotations
@@ -177,9 +177,8 @@ class ExaminedLog:
         file = self.files.open(self.path, OpenMode.WRITE)
         try:
             write_all(file, tail, start)
-            if self.text.size_bytes <= size_bytes:
-                file.truncate(size_bytes + 1)
-            file.truncate(size_bytes)
+            if self.text.size_bytes > size_bytes:
+                file.truncate(size_bytes)
             file.fsync()
         finally:
             file.close()

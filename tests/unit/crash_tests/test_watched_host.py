@@ -93,7 +93,7 @@ def test_callers_of_an_operation_of_recovery_include_one_of_its_passes() -> None
     world.loop.run_until_complete(recovery)
     world.kill()
     done = [{name for name in PASS_NAMES if site.is_for(name)} for site in watch.sites]
-    assert done == [{"lock_root"}] * 11 + [{"open_logs"}] * 7
+    assert done == [{"lock_root"}] * 9 + [{"open_logs"}] * 5
 
 
 def test_watch_passes_a_crash_on() -> None:
