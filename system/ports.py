@@ -35,7 +35,8 @@ class OpenMode(StrEnum):
     READ = "read"
     """The file exists and is not changed (``O_RDONLY``)."""
     WRITE = "write"
-    """The file exists; ``pwrite`` and ``truncate`` change it (``O_RDWR``)."""
+    """The file exists; ``pwrite`` and ``truncate`` change it (``O_RDWR``). The page cache drops
+    what it has of the file, but for data that is still to be written."""
     CREATE = "create"
     """The file must not exist (``O_RDWR | O_CREAT | O_EXCL``)."""
     APPEND = "append"
