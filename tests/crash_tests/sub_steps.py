@@ -50,7 +50,6 @@ CREATION: Final[Sequence[Piece]] = (
     ("fsync of the directory of all", DIRECTORY, ("SessionStore.add",)),
     *within("record", ATOMIC_WRITE, "SessionStore.add"),
     ("create the log", "Create", ("_open_log", "ExaminedLog.read")),
-    ("cut the log", "Resize", ("_open_log", "_make_whole")),
     ("fsync of the log", "Sync", ("_open_log", "_make_whole")),
     ("fsync of the log's directory", DIRECTORY, ("_open_log", "_make_whole")),
     ("write the first lines", "Write", ("AgentLog._create", "append_all", "LogFile.append")),

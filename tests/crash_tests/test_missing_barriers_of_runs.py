@@ -30,7 +30,7 @@ CAUSES = {
         "/agents/*/events.jsonl",
         "write at system/storage/transfer.py:*",
         "ack at crash_tests/targets/event_log.py:*",
-        7,
+        8,
     ),
 }
 
