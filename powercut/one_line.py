@@ -13,6 +13,11 @@ def one_line(text: str) -> str:
     return "".join(each if each.isprintable() else _escaped(each) for each in text)
 
 
+def by_line(text: str) -> str:
+    """Return ``text`` with the control characters escaped, but for the ends of its lines."""
+    return "\n".join(map(one_line, text.split("\n")))
+
+
 def _escaped(character: str) -> str:
     if ord(character) in _BYTES:
         return f"\\x{ord(character) & 0xFF:02x}"

@@ -15,6 +15,7 @@ import click
 
 from powercut.cli.exit_code import ExitCode
 from powercut.fuzz.target_mistake import TargetMistake
+from powercut.one_line import by_line
 from powercut.place import ENGINE
 from powercut.seconds import MOST, is_time
 from powercut.user_function import VerdictReturned
@@ -27,6 +28,10 @@ class UsageMistake(click.ClickException):
     """A mistake of the user, with the value that is wrong and the remedy."""
 
     exit_code = ExitCode.USAGE
+
+    def format_message(self) -> str:
+        """Return the text that is shown: control characters in it are those of a program."""
+        return by_line(super().format_message())
 
 
 class TimeRange(click.FloatRange):
@@ -60,7 +65,7 @@ def mistake_of(failure: Exception) -> str:
     The sentence names the innermost place outside the engine.
     """
     if isinstance(failure, EscapedSimulation | TargetMistake | VerdictReturned):
-        return str(failure)
+        return by_line(str(failure))
     if not isinstance(failure, UnsupportedOperation):
         return ""
     # A worker process sends its traceback as text, in the cause of the exception.

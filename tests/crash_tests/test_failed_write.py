@@ -1,6 +1,6 @@
 """An event log on a device that fails one write; needs root, FUSE and loop devices.
 
-On ext4 since Linux 6.15, what a program writes again over a failed append is lost, although its
+On ext4 of Linux 6.18, what a program writes again over a failed append is lost, although its
 barrier succeeds, unless the page cache has dropped the place before.
 """
 

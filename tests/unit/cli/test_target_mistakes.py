@@ -354,3 +354,10 @@ def test_target_that_leaves_out_all_faults_gets_only_its_own_and_those_asked_for
     assert "FAILED  OSError" in result.stdout
     result = powercut("run", f"{module}:WithOneRule", *run)
     assert "FAILED  OSError" in result.stdout
+
+
+def test_control_characters_of_a_mistake_do_not_reach_the_terminal() -> None:
+    text = r"a \x1b[31mred\x07 bell and \u202e more"
+    source = f"class Wrong:\n    def __init__(self):\n        raise ValueError('{text}')\n"
+    assert text in refusal("colored", source)
+    assert r"no\x1b[31mred" in powercut("run", "no\x1b[31mred").stderr
