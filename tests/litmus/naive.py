@@ -23,6 +23,7 @@ from sim.disk.crash.persistence import (
 )
 from tests.litmus.naive_barrier import Barrier
 from tests.litmus.naive_cut import losses, pieces_of
+from tests.litmus.naive_failed import left_by
 from tests.litmus.naive_log import waits_for
 from tests.litmus.naive_order import needs, ordered, unit_of
 from tests.litmus.naive_piece import (
@@ -72,7 +73,7 @@ class NaiveDisk:
             self.old_tails = barrier.old_tails(self.old_tails)
             self.unsynced = barrier.carry_out(self.unsettled)
         elif isinstance(operation, FailedSync):
-            raise NotImplementedError(operation)
+            self.unsynced = left_by(operation, self.unsynced)
         else:
             self.unsynced += pieces_of(
                 operation, call, self.model, self.platter, self.unsynced, self.unsettled,
@@ -135,8 +136,8 @@ class NaiveDisk:
 
     def has_log_tree(self) -> bool:
         """Return whether a barrier on an inode has come since the boot or the last ``sync``."""
-        barriers = [call for call in self.calls if isinstance(call, Sync)]
-        return bool(barriers) and barriers[-1].inode != 0
+        barriers = [call for call in self.calls if isinstance(call, Sync | FailedSync)]
+        return bool(barriers) and (barriers[-1].inode != 0 or isinstance(barriers[-1], FailedSync))
 
     def _damaged(self, survived: frozenset[int]) -> Iterator[list[Piece]]:
         """Yield the survivors with every last write torn at every byte, and every stale slice."""

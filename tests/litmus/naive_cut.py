@@ -105,9 +105,12 @@ def _write(
             appended = start >= write.size_before
             grows_to = stop if model.sequential else 0
             pieces.append(Data(call, inode, start, data, new, appended, grows_to))
-        if block_end > write.size_before and not model.sequential:
+        if model.sequential:
+            continue
+        known, sizes = _sizes_of(inode, platter, [*unsynced, *pieces])
+        if block_end > before or block_end > max({known, *sizes}):
             pieces.append(Size(call, inode, block_end, Sized.WRITE))
-        elif _up(block_end) <= before and not model.sequential:
+        if _up(block_end) <= before:
             pieces += _end_of_block(write, call, _up(block_end), platter, [*unsynced, *pieces])
     return pieces
 
@@ -121,16 +124,17 @@ def _end_of_block(
     write: Write, call: int, size: int, platter: Platter, unsynced: list[Piece]
 ) -> list[Piece]:
     """Return a size that no call gave the file; none if the file gets this size anyway."""
-    known = platter[write.inode].size if write.inode in platter else 0
-    others: set[int] = set()
-    for piece in unsynced:
-        if not isinstance(piece, Size) or piece.inode != write.inode:
-            continue
-        if piece.is_set:
-            known, others = piece.size, set()
-        else:
-            others.add(piece.size)
+    known, others = _sizes_of(write.inode, platter, unsynced)
     return [] if size <= known or size in others else [Size(call, write.inode, size, Sized.BLOCK)]
+
+
+def _sizes_of(inode: int, platter: Platter, unsynced: list[Piece]) -> tuple[int, set[int]]:
+    """Return the size that the last truncation set, else that on the platter; and later sizes."""
+    known, others = platter[inode].size if inode in platter else 0, set[int]()
+    for piece in unsynced:
+        if isinstance(piece, Size) and piece.inode == inode:
+            known, others = (piece.size, set()) if piece.is_set else (known, others | {piece.size})
+    return known, others
 
 
 def _parts(start: int, end: int, unit: int) -> list[tuple[int, int]]:

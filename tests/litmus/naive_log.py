@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from sim.disk.cache.operation import (
     Allocate,
     Create,
+    FailedSync,
     Link,
     Operation,
     Rename,
@@ -36,15 +37,21 @@ def waits_for(calls: Calls, first: Piece, then: Piece) -> bool:
         return False
     before = [call for number, call in calls.items() if number < first.call]
     after = [call for number, call in calls.items() if number > first.call]
+    if any(isinstance(call, FailedSync) for call in after):
+        return False
     return _is_in_log(rename.inode, before) and not (
         _is_undone(rename, after) or _may_be_logged(then, calls)
     )
 
 
 def _is_in_log(inode: int, calls: Sequence[Operation]) -> bool:
-    """Return whether a file was changed and then synced, with no barrier on another since."""
+    """Return whether a file was changed and then synced, and no barrier since failed or was
+    on another file.
+    """
     is_synced = False
     for call in reversed(calls):
+        if isinstance(call, FailedSync):
+            return False
         if isinstance(call, Sync):
             if call.inode != inode:
                 return False

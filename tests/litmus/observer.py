@@ -92,7 +92,7 @@ class FailedSyncs:
 def run_program(program: Program, process: Process) -> None:
     """Run a program, in which syncs may fail."""
     for name, *arguments in program:
-        if name == "failed fsync":
+        if name.startswith("failed "):
             process.disk.interposer = FailedSyncs(arguments.pop())
         with suppress(OSError):
             getattr(Calls(process), name.removeprefix("failed "))(*arguments)

@@ -78,7 +78,7 @@ def halves(write: Write) -> tuple[Write, ...]:
 
     A larger write, or one without such an end inside, is returned as it is.
     """
-    middle = -(-(write.offset + len(write.data) // 2) // BLOCK_BYTES) * BLOCK_BYTES
+    middle = _end_of_block(write.offset + len(write.data) // 2)
     first = middle - write.offset
     if len(write.data) > _PAGE_BYTES or first >= len(write.data):
         return (write,)
@@ -86,17 +86,24 @@ def halves(write: Write) -> tuple[Write, ...]:
     return before, write._replace(offset=middle, data=write.data[first:], size_before=size)
 
 
-def uncut(operation: ContentChange, number: int) -> WriteBlock | Size:
-    """Return the one piece of a change of content that becomes durable as a whole."""
+def uncut(operation: ContentChange, number: int, model: PersistenceModel) -> WriteBlock | Size:
+    """Return the one piece of a change of content that becomes durable as a whole.
+
+    After a failed barrier the end of a block may be the size that a write makes durable.
+    """
     if isinstance(operation, Allocate):
         return GrowSize(number, operation.inode, operation.end)
     if isinstance(operation, Resize):
         size = operation.size
         return SetSize(number, operation.inode, size, cut=size)
     end = operation.offset + len(operation.data)
+    grows = end
+    if end < operation.size_before and not model.sequential:
+        block_end = _end_of_block(end)
+        grows = block_end if block_end <= operation.size_before else end
     return WriteBlock(
         number, operation.inode, operation.offset, operation.data, fresh=False, appended=False,
-        grows=end,
+        grows=grows,
     )  # fmt: skip
 
 
@@ -119,7 +126,8 @@ def _data(
 ) -> Iterator[MicroOperation]:
     """Cut a write into units of data, and an append into the sizes that it passes through."""
     start, end = write.offset, write.offset + len(write.data)
-    yield from _end_of_block(write, number, write.size_before, start, model, earlier)
+    if not model.has_whole_calls:
+        yield from _size_of_block(write, number, write.size_before, start, model, earlier)
     block = max(BLOCK_BYTES, model.unit_bytes) if model.unit_bytes else end
     while start < end:
         limit = min(end, (start // block + 1) * block)
@@ -135,22 +143,29 @@ def _data(
             # A failed barrier may have forgotten the size of an earlier write to this place.
             if limit > write.size_before or not earlier.extends_to(write.inode, limit):
                 yield GrowSize(number, write.inode, limit)
-            yield from _end_of_block(write, number, limit, write.size_before, model, earlier)
+            yield from _size_of_block(write, number, limit, write.size_before, model, earlier)
         start = limit
 
 
-def _end_of_block(
+def _size_of_block(
     write: Write, number: int, offset: int, gap_end: int, model: PersistenceModel, earlier: Earlier
 ) -> Iterator[GrowSize]:
     """Yield the end of the block below ``offset`` as a size, if a gap of the file is behind it.
 
-    The kernel writes the block as a whole, so the file gets this size with it.
+    The kernel writes the block as a whole, so the file gets this size with it. In whole calls it
+    does only if a failed barrier has forgotten the size behind the gap.
     """
-    size = -(-offset // BLOCK_BYTES) * BLOCK_BYTES
-    if model.sequential or model.has_whole_calls or not 0 < size <= gap_end:
+    size = _end_of_block(offset)
+    if model.sequential or not 0 < size <= gap_end:
         return
-    if not earlier.reaches(write.inode, size):
+    is_known = earlier.extends_to if model.has_whole_calls else earlier.reaches
+    if not is_known(write.inode, size):
         yield GrowSize(number, write.inode, size, Growth.BLOCK)
+
+
+def _end_of_block(offset: int) -> int:
+    """Return the end of the block that an offset is in, or is the end of."""
+    return -(-offset // BLOCK_BYTES) * BLOCK_BYTES
 
 
 def _size(
@@ -169,7 +184,7 @@ def _size(
         tail = earlier.old_tail(inode, before)[: size - before]
         yield from _growth(number, inode, size, before, tail, model)
         return
-    block_end = -(-size // BLOCK_BYTES) * BLOCK_BYTES
+    block_end = _end_of_block(size)
     new_block = earlier.allocates(inode, size // BLOCK_BYTES)
     match model.truncation:
         case Truncation.WHOLE:

@@ -161,7 +161,9 @@ class Unsynced:
         if not self._ordering.micros:
             # Most barriers cover nothing but the last writes to their file, and these as a whole.
             waiting = self._uncut
-            content = [uncut(each, at) for each, at, _ in waiting if is_content(each, sync)]
+            content = [
+                uncut(each, at, self.model) for each, at, _ in waiting if is_content(each, sync)
+            ]
             if len(content) == len(waiting):
                 waiting.clear()
                 self._apply(content, [], sync)

@@ -108,6 +108,26 @@ def test_an_append_written_again_becomes_durable_with_its_size(
     assert _after_any_power_cut(faulty) == {b"oldNEW"}
 
 
+@pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
+@pytest.mark.parametrize("is_alone", [True, False], ids=["alone", "beside another file"])
+@pytest.mark.parametrize("is_read", [True, False], ids=["read", "unread"])
+def test_a_write_before_a_lost_size_becomes_durable_with_the_end_of_its_block(
+    model: PersistenceModel, is_alone: bool, is_read: bool
+) -> None:
+    faulty = faulty_disk("fsync /f #1 EIO:xfs", {"/f": b"old"}, model)
+    descriptor = faulty.opened("/f")
+    faulty.process.pwrite(descriptor, b"LOST", 9000)
+    assert _sync(faulty, descriptor) == "EIO"
+    if not is_alone:
+        faulty.opened("/g", os.O_CREAT)
+    faulty.process.pwrite(descriptor, b"NEW", 0)
+    if is_read:
+        assert faulty.disk.unsynced().micros
+    assert _sync(faulty, descriptor) == "0"
+    size = len(b"NEW") if model.sequential else 4096
+    assert _after_any_power_cut(faulty) == {b"NEW".ljust(size, b"\0")}
+
+
 @pytest.mark.parametrize("policy", _REPORTING)
 def test_every_descriptor_open_at_the_failure_gets_the_error_once(policy: SyncFailure) -> None:
     faulty, descriptor = _written(policy)
