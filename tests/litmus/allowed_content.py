@@ -94,6 +94,28 @@ CONTENT_CLASSES: Final = (
         "scc ext4-journal ext4 ext4-ordered": "f=A1,04095,C1",
         "ext4-writeback xfs btrfs posix": "f=A1,04095,C1 | f=A2,04094,C1",
     }),
+    Litmus("sync, remove another, truncate", bodies.f_and_d_f, classes.remove_another_and_cut, {
+        "scc ext4-journal btrfs": "d/f=- f=A1 | d/f=- f=A1,B1 | d/f=B1 f=A1,B1",
+        "ext4 ext4-ordered ext4-writeback xfs": (
+            "d/f=- f=A1 | d/f=- f=A1,01 | d/f=- f=A1,B1 | d/f=B1 f=A1,01 | d/f=B1 f=A1,B1"
+        ),
+        "posix": (
+            "d/f=- f=A1 | d/f=- f=A1,01 | d/f=- f=A1,B1 | d/f=B1 f=A1 | d/f=B1 f=A1,01 | "
+            "d/f=B1 f=A1,B1"
+        ),
+    }),
+    Litmus(
+        "sync, remove another, truncate, rename (B23)", bodies.f_and_d_f,
+        classes.remove_another_cut_rename, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "d/f=- f=- t=A1",
+        "btrfs": (
+            "d/f=- f=- t=A1 | d/f=- f=- t=A1,B1 | d/f=B1 f=- t=A1 | d/f=B1 f=- t=A1,B1"
+        ),
+        "posix": (
+            "d/f=- f=- t=A1 | d/f=- f=- t=A1,01 | d/f=- f=- t=A1,B1 | d/f=B1 f=- t=A1 | "
+            "d/f=B1 f=- t=A1,01 | d/f=B1 f=- t=A1,B1"
+        ),
+    }),
     Litmus("rename, allocate, overwrite another (T3)", bodies.f_o, classes.rename_allocate_write, {
         "scc ext4-journal": "f=A1 o=- p=A1 | f=A1 o=A1 p=- | f=B2 o=- p=A1",
         "ext4 ext4-ordered ext4-writeback btrfs": (

@@ -316,6 +316,19 @@ def cut_and_extend(disk: Calls) -> None:
     disk.truncate("f", 3)
 
 
+def remove_another_and_cut(disk: Calls) -> None:
+    disk.append("f", "B1")
+    disk.fsync("f")
+    disk.unlink("d/f")
+    disk.truncate("f", 1)
+
+
+def remove_another_cut_rename(disk: Calls) -> None:
+    remove_another_and_cut(disk)
+    disk.rename("f", "t")
+    disk.fsync()
+
+
 def rename_allocate_write(disk: Calls) -> None:
     disk.rename("o", "p")
     disk.allocate("f", 0, 1)

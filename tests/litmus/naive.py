@@ -24,7 +24,7 @@ from sim.disk.crash.persistence import (
 from tests.litmus.naive_barrier import Barrier
 from tests.litmus.naive_cut import losses, pieces_of
 from tests.litmus.naive_failed import left_by
-from tests.litmus.naive_log import waits_for
+from tests.litmus.naive_log import waits_for, waits_for_commit
 from tests.litmus.naive_order import needs, ordered, unit_of
 from tests.litmus.naive_piece import (
     BLOCK,
@@ -132,7 +132,14 @@ class NaiveDisk:
         if ordered(model, pieces, first, then, log_tree=log_tree):
             return True
         until_fsync = model.metadata_in_order is MetadataInOrder.UNTIL_FSYNC
-        return until_fsync and waits_for(self.numbered, pieces[first], pieces[then])
+        if not (until_fsync and log_tree):
+            return False
+        a, b = pieces[first], pieces[then]
+        return waits_for(self.numbered, a, b) or waits_for_commit(self.numbered, a, b)
+
+    def kill(self) -> None:
+        """Begin the next lifetime, which does not know which files are in the log."""
+        self.numbered = {}
 
     def has_log_tree(self) -> bool:
         """Return whether a barrier on an inode has come since the boot or the last ``sync``."""

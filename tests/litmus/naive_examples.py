@@ -61,6 +61,19 @@ EXAMPLES: Final[tuple[Program, ...]] = (
      ("unlink", "d/f")],
     [("write", "g", "B2", 0), ("fsync", "g"), ("rename", "g", "h"), ("link", "d/f", "g"),
      ("unlink", "f")],
+    # A truncation of a file that was synced after its last change of names waits for a commit.
+    [("append", "f", "B1"), ("fsync", "f"), ("unlink", "d/f"), ("truncate", "f", 1)],
+    [("link", "f", "g"), ("fdatasync", "f"), ("chmod", "d", 0o600), ("truncate", "g", 0),
+     ("fsync", "")],
+    [("fsync", "f"), ("mkdir", "e"), ("fsync", "d/f"), ("truncate", "f", 9)],
+    [("fsync", "f"), ("rename", "d/f", "g"), ("rename", "g", "h"), ("truncate", "f", 0)],
+    # Another one may be logged with a name of its file.
+    [("fsync", "f"), ("unlink", "d/f"), ("truncate", "f", 1), ("rename", "f", "g"), ("fsync", "")],
+    [("fsync", "f"), ("unlink", "d/f"), ("link", "f", "g"), ("fsync", ""), ("truncate", "f", 1)],
+    [("link", "f", "g"), ("fsync", "f"), ("unlink", "d/f"), ("truncate", "f", 1), ("unlink", "g")],
+    [("link", "f", "g"), ("sync",), ("fsync", "f"), ("chmod", "f", 0o600), ("truncate", "f", 1),
+     ("rename", "d/f", "g"), ("fsync", "")],
+    [("fsync", "d/f"), ("unlink", "d/f"), ("truncate", "f", 1)],
     # A directory is not logged with its renames.
     [("mkdir", "e"), ("fsync", "e"), ("rename", "e", "h"), ("unlink", "d/f")],
     # A name in a directory means nothing without the directory.

@@ -1,4 +1,4 @@
-"""The renames that btrfs logs at once: ``docs/disk.md``, section "Order"."""
+"""What btrfs logs, and when, as far as order depends on it: ``docs/disk.md``, "Order"."""
 
 from __future__ import annotations
 
@@ -42,6 +42,23 @@ def waits_for(calls: Calls, first: Piece, then: Piece) -> bool:
     return _is_in_log(rename.inode, before) and not (
         _is_undone(rename, after) or _may_be_logged(then, calls)
     )
+
+
+def waits_for_commit(calls: Calls, first: Piece, then: Piece) -> bool:
+    """Return whether ``then`` is a truncation that waits for ``first``, earlier metadata."""
+    if not (isinstance(then, Size) and then.is_set and is_metadata(first)):
+        return False
+    names_are_synced = False
+    for call in calls.values():
+        if isinstance(call, Sync) and call.inode == then.inode:
+            names_are_synced = True
+        if isinstance(call, Link | Unlink | Rename) and call.inode == then.inode:
+            names_are_synced = False
+        if isinstance(call, Rename) and call.replaced == then.inode:
+            if not call.links_left:
+                return False
+            names_are_synced = False
+    return names_are_synced
 
 
 def _is_in_log(inode: int, calls: Sequence[Operation]) -> bool:

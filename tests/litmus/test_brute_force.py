@@ -233,7 +233,10 @@ def _crash(
         second = Disk(crashed, naive.model)
         run(recovery, Process(second))
         for number in range(1, len(second.journal) + 1):
-            before = deepcopy(naive) if crashed is killed else NaiveDisk(naive.model, crashed)
+            before = NaiveDisk(naive.model, crashed)
+            if crashed is killed:
+                before = deepcopy(naive)
+                before.kill()
             _crash(
                 before, second.journal[:number], crashed, known, recovery, nested - 1, observations
             )

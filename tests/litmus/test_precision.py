@@ -61,6 +61,8 @@ FORBIDDEN: Final = (
     (REAL, "sync another, sync all, link, unlink the first name", "f=- g=- o=A1,B1"),
     (JOURNALED, "sync another, link, unlink the first name", "f=- g=- o=A1,B1"),
     (REAL, "replace a file, then remove another", "f=A1 o=- t=B1"),
+    (REAL, "sync, remove another, truncate", "d/f=B1 f=A1"),
+    (JOURNALED, "sync, remove another, truncate, rename (B23)", "d/f=B1 f=- t=A1"),
     (JOURNALED, "link, sync, link another, unlink (B3)", "f=A1 g=- o=A1 p=-"),
     (JOURNALED, "rename, append to another, fsync it", "f=A1 g=- o=A1,B1"),
     (REAL, "rename, fsync", "f=A1 g=-"),

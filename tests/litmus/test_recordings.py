@@ -74,6 +74,7 @@ OVERLOOKING: Final[dict[str, PersistenceModel]] = {
     "B19": replace(BTRFS, coverage=Coverage.ORDER),
     "B21": replace(BTRFS, metadata_in_order=MetadataInOrder.ALWAYS, coverage=Coverage.ORDER),
     "B22": replace(BTRFS, rename_parts=RenameParts.NONE),
+    "B23": replace(BTRFS, metadata_in_order=MetadataInOrder.ALWAYS),
     "E1": replace(EXT4_ORDERED, data_before_size=DataBeforeSize.NEW_BLOCKS),
     "E2": replace(EXT4_ORDERED, data_before_size=DataBeforeSize.ALWAYS),
     "E3": replace(EXT4, rename_waits=RenameWaits.DATA),

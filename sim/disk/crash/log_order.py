@@ -4,12 +4,14 @@ btrfs writes a file to its log when the file is synced, and a commit in the back
 log. So of two synced files, the one that was synced last is in the log if the other one is. A
 rename of a file that is in the log is logged as a whole (docs/disk.md, classes B8 and B9), and at
 once, so that later changes do not overtake it. A file that a rename has replaced, and that has no
-other name, is not logged at all (class B19).
+other name, is not logged at all (class B19). A file whose names are as its last barrier left them
+is logged by no other call, so its truncation becomes durable by a commit.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from stat import S_ISDIR
 from typing import Final, NamedTuple
 
@@ -25,7 +27,7 @@ from sim.disk.cache.operation import (
     Unlink,
     Write,
 )
-from sim.disk.crash.micro_operation import MicroOperation, directories_of
+from sim.disk.crash.micro_operation import MicroOperation, SetSize, directories_of
 
 _NO_INODE: Final = 0
 
@@ -48,7 +50,7 @@ class LogOrder:
     """
 
     __slots__ = (
-        "_barriers", "_changed", "_last_other", "_logged", "_logged_renames", "_replaced",
+        "_barriers", "_changed", "_last_other", "_logged", "_logged_renames", "_named", "_replaced",
         "_synced",
     )  # fmt: skip
 
@@ -57,6 +59,8 @@ class LogOrder:
         # The last change of each file that a barrier on the file has covered.
         self._logged: dict[int, int] = {}
         self._barriers: dict[int, int] = {}
+        # The last change of the names of each inode, or a barrier that failed, if that is later.
+        self._named: dict[int, int] = {}
         self._replaced: set[int] = set()
         # The inode of the last barrier, and the number of the last barrier on any other inode.
         self._synced = _NO_INODE
@@ -69,6 +73,7 @@ class LogOrder:
         copy._changed = dict(self._changed)
         copy._logged = dict(self._logged)
         copy._barriers = dict(self._barriers)
+        copy._named = dict(self._named)
         copy._replaced = set(self._replaced)
         copy._synced, copy._last_other = self._synced, self._last_other
         copy._logged_renames = list(self._logged_renames)
@@ -77,7 +82,7 @@ class LogOrder:
     def advance(self, operation: Operation, number: int) -> bool:
         """Read operation ``number`` of the journal.
 
-        Return whether earlier changes may overtake a rename from now on that they could not.
+        Return whether earlier changes may overtake others from now on that they could not.
         """
         match operation:
             case Create(mode=mode) if S_ISDIR(mode):
@@ -90,19 +95,20 @@ class LogOrder:
                 if inode in self._changed:
                     self._logged[inode] = self._changed[inode]
                 return self._end_renames(inode, number)
-            case FailedSync():
+            case FailedSync(inode=inode):
                 self._last_other = number
                 ended, self._logged_renames = self._logged_renames, []
-                return bool(ended)
-            case Link() | Unlink():
-                return self._undo(operation)
+                return self._name([inode], number) or bool(ended)
+            case Link(inode=inode) | Unlink(inode=inode):
+                undoes = self._undo(operation)
+                return self._name([inode], number) or undoes
             case Rename(inode=inode, replaced=replaced, links_left=links_left):
                 if replaced and not links_left:
                     self._replaced.add(replaced)
                 undoes = self._undo(operation)
                 if self._is_in_log(inode):
                     self._logged_renames.append(_LoggedRename(number, operation))
-                return undoes
+                return self._name([inode, replaced], number) or undoes
             case _:
                 pass
         return False
@@ -120,6 +126,31 @@ class LogOrder:
         background has emptied the log after that change, nothing is in it.
         """
         return self._logged.get(inode, 0) > self._last_other
+
+    def _name(self, inodes: Sequence[int], number: int) -> bool:
+        """Note that operation ``number`` changes names of inodes.
+
+        Return whether one of them has an unsynced change that waited for a commit until now.
+        """
+        frees = any(
+            self._has_synced_names(each) and self._changed.get(each, 0) > self._barriers[each]
+            for each in inodes
+        )
+        self._named.update(dict.fromkeys(inodes, number))
+        return frees
+
+    def _has_synced_names(self, inode: int) -> bool:
+        """Return whether a barrier on a file has come since the last change of its names."""
+        is_synced = self._barriers.get(inode, 0) > self._named.get(inode, 0)
+        return is_synced and inode not in self._replaced
+
+    def waits_for_commit(self, micro: MicroOperation) -> bool:
+        """Return whether a piece becomes durable only by a commit, with all before it.
+
+        That is a truncation. If the names of the file have changed, a barrier on a directory or
+        on another file may log it with its size, and so may the change itself.
+        """
+        return isinstance(micro, SetSize) and self._has_synced_names(micro.number)
 
     def _undo(self, change: Link | Unlink | Rename) -> bool:
         """Forget the logged renames that a later change of names undoes; return whether it does.

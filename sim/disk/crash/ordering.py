@@ -105,11 +105,13 @@ class Ordering:
         micro: MicroOperation,
         *,
         is_directory: bool = False,
+        in_order: bool = False,
         after: tuple[int, int] | None = None,
     ) -> None:
         """Add the next piece; ``is_directory``: it names or moves a directory.
 
-        ``after`` is a rename that it cannot overtake: the operation, and the inode that it moves.
+        ``in_order``: it cannot overtake earlier metadata, whatever the model says. ``after`` is a
+        rename that it cannot overtake: the operation, and the inode that it moves.
         """
         index = len(self.micros)
         if isinstance(micro, Content):
@@ -117,7 +119,7 @@ class Ordering:
             self._append(micro, self._before_content(micro, units), 0)
             self._remember_content(micro, index, units)
         else:
-            order = self._metadata_before(after) if _has_place(micro) else 0
+            order = self._metadata_before(in_order, after) if _has_place(micro) else 0
             self._append(micro, self._before(micro, is_directory), order)
             self._remember(micro, index, is_directory)
 
@@ -137,9 +139,9 @@ class Ordering:
         all_needs.append(needs)
         all_order.append(order)
 
-    def _metadata_before(self, after: tuple[int, int] | None) -> int:
+    def _metadata_before(self, in_order: bool, after: tuple[int, int] | None) -> int:
         """Return the set of pieces that metadata follows: all earlier metadata, or a rename."""
-        if self.model.orders_metadata:
+        if in_order or self.model.orders_metadata:
             return self._metadata
         index = None if after is None else self._arrivals.get(after)
         return 0 if index is None else self.order[index] | 1 << index
@@ -330,8 +332,10 @@ class Ordering:
             case ChangeAttributes():
                 self._attributes[number] = index
                 self._metadata |= closed
-            case ForgetName() | FreeBlocks():
+            case FreeBlocks():
                 pass
+            case ForgetName():
+                self._metadata |= closed
             case LinkName() | UnlinkName() | MoveName():
                 self._metadata |= closed
                 self._remember_names(micro, index)

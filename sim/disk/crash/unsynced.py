@@ -152,8 +152,9 @@ class Unsynced:
 
     def _add(self, micro: MicroOperation) -> None:
         is_directory = isinstance(micro, NameChange) and self._earlier.is_directory(micro.number)
+        in_order = bool(self.log_tree) and self._log_order.waits_for_commit(micro)
         after = self._log_order.rename_before(micro) if self.log_tree else None
-        self._ordering.add(micro, is_directory=is_directory, after=after)
+        self._ordering.add(micro, is_directory=is_directory, in_order=in_order, after=after)
 
     # -- barriers ----------------------------------------------------------------------
 

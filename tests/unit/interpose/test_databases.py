@@ -205,6 +205,30 @@ def test_other_settings_lose_a_commit_under_the_strongest_model(
     assert not explore(_commits(journal, synchronous), _rows_are_kept, "scc", FEW).safe
 
 
+def _vacuum(ack: History) -> None:
+    connection = sqlite3.connect("app.db")
+    connection.execute("CREATE TABLE t (x)")
+    with connection:
+        connection.executemany("INSERT INTO t VALUES (?)", [(b"x" * 3000,)] * 5)
+    connection.execute("DELETE FROM t WHERE rowid > 1")
+    connection.commit()
+    ack("deleted")
+    connection.execute("VACUUM")
+    connection.close()
+
+
+def _is_intact(_process: Process, _known: Known) -> None:
+    connection = sqlite3.connect("app.db")
+    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()
+
+
+def test_a_database_that_vacuum_makes_shorter_survives_on_btrfs() -> None:
+    found = explore(_vacuum, _is_intact, "btrfs")
+    assert found.safe, found.failures[0].violation
+    assert found.exhaustive
+
+
 def _without_time(operation: Operation) -> Operation:
     return operation if isinstance(operation, Sync | FailedSync) else operation._replace(now_ns=0)
 
