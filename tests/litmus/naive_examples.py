@@ -73,6 +73,7 @@ EXAMPLES: Final[tuple[Program, ...]] = (
     [("link", "f", "g"), ("fsync", "f"), ("unlink", "d/f"), ("truncate", "f", 1), ("unlink", "g")],
     [("link", "f", "g"), ("sync",), ("fsync", "f"), ("chmod", "f", 0o600), ("truncate", "f", 1),
      ("rename", "d/f", "g"), ("fsync", "")],
+    [("chmod", "f", 0o600), ("fsync", "d/f"), ("truncate", "d/f", 0), ("rename", "f", "d/f")],
     [("fsync", "d/f"), ("unlink", "d/f"), ("truncate", "f", 1)],
     # A directory is not logged with its renames.
     [("mkdir", "e"), ("fsync", "e"), ("rename", "e", "h"), ("unlink", "d/f")],

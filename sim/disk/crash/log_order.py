@@ -98,17 +98,16 @@ class LogOrder:
             case FailedSync(inode=inode):
                 self._last_other = number
                 ended, self._logged_renames = self._logged_renames, []
-                return self._name([inode], number) or bool(ended)
+                return self._name([inode], number) | bool(ended)
             case Link(inode=inode) | Unlink(inode=inode):
-                undoes = self._undo(operation)
-                return self._name([inode], number) or undoes
+                return self._name([inode], number) | self._undo(operation)
             case Rename(inode=inode, replaced=replaced, links_left=links_left):
+                allows_more = self._name([inode, replaced], number) | self._undo(operation)
                 if replaced and not links_left:
                     self._replaced.add(replaced)
-                undoes = self._undo(operation)
                 if self._is_in_log(inode):
                     self._logged_renames.append(_LoggedRename(number, operation))
-                return self._name([inode, replaced], number) or undoes
+                return allows_more
             case _:
                 pass
         return False

@@ -156,6 +156,18 @@ def test_an_earlier_unsynced_change_of_a_name_lets_it_overtake(
     assert "directory entry 'q'" in _awaited(process)
 
 
+def test_a_rename_over_its_last_name_frees_it() -> None:
+    process = _process()
+    calls = Calls(process)
+    calls.fsync("p")
+    calls.unlink("o")
+    calls.truncate("p", 1)
+    assert _awaited(process)
+    calls.rename("f", "p")
+    assert process.disk.unsynced().allows_more
+    assert _awaited(process) == []
+
+
 def test_without_a_barrier_on_the_file_it_overtakes() -> None:
     process = _process()
     calls = Calls(process)
