@@ -25,7 +25,7 @@ from tests.litmus.naive_barrier import Barrier
 from tests.litmus.naive_cut import losses, pieces_of
 from tests.litmus.naive_failed import left_by
 from tests.litmus.naive_log import waits_for, waits_for_commit
-from tests.litmus.naive_order import needs, ordered, unit_of
+from tests.litmus.naive_order import is_metadata, needs, ordered, unit_of
 from tests.litmus.naive_piece import (
     BLOCK,
     SECTOR,
@@ -61,6 +61,7 @@ class NaiveDisk:
         self.old_tails: OldTails = {}
         self.calls: list[Operation] = []
         self.numbered: dict[int, Operation] = {}
+        self.held: set[int] = set()
 
     def advance(self, operation: Operation, call: int) -> None:
         """Read one operation of the journal."""
@@ -135,10 +136,15 @@ class NaiveDisk:
         if not (until_fsync and log_tree):
             return False
         a, b = pieces[first], pieces[then]
-        return waits_for(self.numbered, a, b) or waits_for_commit(self.numbered, a, b)
+        waits = is_metadata(a) and waits_for_commit(self.numbered, b, self.held)
+        return waits or waits_for(self.numbered, a, b)
 
     def kill(self) -> None:
         """Begin the next lifetime, which does not know which files are in the log."""
+        waiting = (
+            piece for piece in self.unsynced if waits_for_commit(self.numbered, piece, self.held)
+        )
+        self.held = {piece.inode for piece in waiting}
         self.numbered = {}
 
     def has_log_tree(self) -> bool:

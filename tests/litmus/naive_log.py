@@ -44,17 +44,20 @@ def waits_for(calls: Calls, first: Piece, then: Piece) -> bool:
     )
 
 
-def waits_for_commit(calls: Calls, first: Piece, then: Piece) -> bool:
-    """Return whether ``then`` is a truncation that waits for ``first``, earlier metadata."""
-    if not (isinstance(then, Size) and then.is_set and is_metadata(first)):
+def waits_for_commit(calls: Calls, piece: Piece, held: set[int]) -> bool:
+    """Return whether a piece is a truncation that waits for all earlier metadata.
+
+    ``held`` are the files with one that did so when the lifetime before was killed.
+    """
+    if not (isinstance(piece, Size) and piece.is_set):
         return False
-    names_are_synced = False
+    names_are_synced = piece.inode in held
     for call in calls.values():
-        if isinstance(call, Sync) and call.inode == then.inode:
+        if isinstance(call, Sync) and call.inode == piece.inode:
             names_are_synced = True
-        if isinstance(call, Link | Unlink | Rename) and call.inode == then.inode:
+        if isinstance(call, Link | Unlink | Rename) and call.inode == piece.inode:
             names_are_synced = False
-        if isinstance(call, Rename) and call.replaced == then.inode:
+        if isinstance(call, Rename) and call.replaced == piece.inode:
             if not call.links_left:
                 return False
             names_are_synced = False

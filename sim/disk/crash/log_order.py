@@ -50,8 +50,8 @@ class LogOrder:
     """
 
     __slots__ = (
-        "_barriers", "_changed", "_last_other", "_logged", "_logged_renames", "_named", "_replaced",
-        "_synced",
+        "_barriers", "_changed", "_held", "_last_other", "_logged", "_logged_renames", "_named",
+        "_replaced", "_synced",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -62,6 +62,8 @@ class LogOrder:
         # The last change of the names of each inode, or a barrier that failed, if that is later.
         self._named: dict[int, int] = {}
         self._replaced: set[int] = set()
+        # The files with a truncation that waited for a commit when the lifetime before was killed.
+        self._held: set[int] = set()
         # The inode of the last barrier, and the number of the last barrier on any other inode.
         self._synced = _NO_INODE
         self._last_other = 0
@@ -75,9 +77,14 @@ class LogOrder:
         copy._barriers = dict(self._barriers)
         copy._named = dict(self._named)
         copy._replaced = set(self._replaced)
+        copy._held = set(self._held)
         copy._synced, copy._last_other = self._synced, self._last_other
         copy._logged_renames = list(self._logged_renames)
         return copy
+
+    def hold(self, inode: int) -> None:
+        """Note that a truncation of the lifetime before waits for a commit."""
+        self._held.add(inode)
 
     def advance(self, operation: Operation, number: int) -> bool:
         """Read operation ``number`` of the journal.
@@ -131,16 +138,19 @@ class LogOrder:
 
         Return whether one of them has an unsynced change that waited for a commit until now.
         """
-        frees = any(
-            self._has_synced_names(each) and self._changed.get(each, 0) > self._barriers[each]
-            for each in inodes
-        )
+        frees = any(self._has_synced_names(each) and self._is_changed(each) for each in inodes)
         self._named.update(dict.fromkeys(inodes, number))
         return frees
 
+    def _is_changed(self, inode: int) -> bool:
+        """Return whether a file may have an unsynced truncation."""
+        barrier = self._barriers.get(inode, 0)
+        return self._changed.get(inode, 0) > barrier or (inode in self._held and not barrier)
+
     def _has_synced_names(self, inode: int) -> bool:
         """Return whether a barrier on a file has come since the last change of its names."""
-        is_synced = self._barriers.get(inode, 0) > self._named.get(inode, 0)
+        is_held = inode in self._held and inode not in self._named
+        is_synced = is_held or self._barriers.get(inode, 0) > self._named.get(inode, 0)
         return is_synced and inode not in self._replaced
 
     def waits_for_commit(self, micro: MicroOperation) -> bool:

@@ -78,8 +78,17 @@ class LogTree(NamedTuple):
         return "log tree"
 
 
+class Held(NamedTuple):
+    """An unsynced truncation of this file waits for a commit (``LogOrder``), also after a kill."""
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"truncation of inode {self.number} that is not logged"
+
+
 Note = LoggedName | FormerName | OldTail
-Carried = MicroOperation | Note | Surplus | LogTree
+Carried = MicroOperation | Note | Surplus | LogTree | Held
 """What a kill leaves above the platter for the next lifetime."""
 
 

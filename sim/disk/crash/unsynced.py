@@ -25,7 +25,7 @@ from sim.disk.crash.micro_operation import (
     ZeroTail,
     taken_name,
 )
-from sim.disk.crash.notes import Carried, LoggedName, LogTree, Note, Notes, OldTail, Surplus
+from sim.disk.crash.notes import Carried, Held, LoggedName, LogTree, Note, Notes, OldTail, Surplus
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import Coverage, PersistenceModel, ReducedModel
 from sim.disk.crash.pieces import halves, is_content, pieces, uncut
@@ -80,6 +80,8 @@ class Unsynced:
                 self._surplus.add(each.number)
             elif isinstance(each, LogTree):
                 self._set_log_tree(True)
+            elif isinstance(each, Held):
+                self._log_order.hold(each.number)
             elif isinstance(each, Note):
                 self._notes.add(each)
             else:
@@ -308,7 +310,14 @@ class Unsynced:
             each._replace(operation=each.operation - operations)
             for each in (*self.micros, *self._notes)
         ]
-        return (*self.log_tree, *numbered, *self._surpluses())
+        return (*self.log_tree, *self._held(), *numbered, *self._surpluses())
+
+    def _held(self) -> list[Held]:
+        """Return the files with a truncation that waits for a commit while there is a log tree."""
+        if self._without_log_tree is self.model:
+            return []
+        waiting = {each.number for each in self.micros if self._log_order.waits_for_commit(each)}
+        return [Held(number) for number in sorted(waiting)]
 
     def _surpluses(self) -> list[Surplus]:
         return [Surplus(number) for number in sorted(self._ends_of_platter())]

@@ -228,15 +228,24 @@ def test_a_copy_knows_the_last_changes_of_names() -> None:
     assert _awaited(process) == []
 
 
-def test_a_kill_frees_it() -> None:
+def test_it_waits_also_after_a_kill() -> None:
     process = _process()
     _cut(process)
     after = Process(Disk(process.disk.snapshot(), BTRFS))
+    assert _awaited(after) == CHANGES
+    Calls(after).create("q")
+    again = Process(Disk(after.disk.snapshot(), BTRFS))
+    assert _awaited(again) == CHANGES
+    Calls(again).link("f", "h")
+    assert again.disk.unsynced().allows_more
+    assert _awaited(again) == []
+
+
+def test_after_a_kill_it_waits_no_more_if_it_did_not_before() -> None:
+    process = _process()
+    _rename(_cut(process))
+    after = Process(Disk(process.disk.snapshot(), BTRFS))
     assert _awaited(after) == []
-    calls = Calls(after)
-    calls.fsync("f")
-    calls.truncate("f", 2)
-    assert "removal of directory entry 'o'" in _awaited(after)
 
 
 def _fail_fsync(process: Process, name: str, policy: SyncFailure) -> None:
