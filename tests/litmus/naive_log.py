@@ -55,7 +55,7 @@ def waits_for_commit(calls: Calls, piece: Piece, held: set[int]) -> bool:
     for call in calls.values():
         if isinstance(call, Sync) and call.inode == piece.inode:
             names_are_synced = True
-        if isinstance(call, Link | Unlink | Rename) and call.inode == piece.inode:
+        if isinstance(call, FailedSync | Link | Unlink | Rename) and call.inode == piece.inode:
             names_are_synced = False
         if isinstance(call, Rename) and call.replaced == piece.inode:
             if not call.links_left:
