@@ -34,7 +34,7 @@ _MEANINGS: Final[Mapping[str, str]] = {
 _CLASSES: Final[Mapping[tuple[str, Kind], str]] = {
     ("rename_waits", Kind.BTRFS): "B1",
     ("rename_parts", Kind.BTRFS): "B2, B8, B9, B13, B15, B18, B22",
-    ("metadata_in_order", Kind.BTRFS): "B3, B4",
+    ("metadata_in_order", Kind.BTRFS): "B3, B4, B23",
     ("truncation", Kind.BTRFS): "B5, T7",
     ("coverage", Kind.BTRFS): "B4, B7, B10, B11, B12, B14, B16, B19, B21, T6",
     ("data_before_size", Kind.BTRFS): "B17",
