@@ -63,6 +63,8 @@ class EventLogTarget(SystemTarget):
 
     families_left_out: Mapping[FaultFamily, str] = MappingProxyType({})
     actions_per_crash = 2
+    # A read of damaged lines is rare, and a run is short.
+    turn_steps = 1200
     expected_marks: Sequence[str] = (
         *COMMON_MARKS,
         TORN_TAIL_TRUNCATED,
