@@ -112,7 +112,7 @@ class RealFileSystem:
         else:
             descriptor, _ = self._opened(path, _FLAGS[mode])
             if mode is OpenMode.WRITE:
-                # ext4 (of Linux 6.18) loses what is written again over a failed append, while
+                # ext4 of Linux 6.18 loses what is written again over a failed append, while
                 # the place is in the page cache. Data that is still to be written stays there.
                 self._calls.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
         return RealFile(descriptor, self._calls, self._locks)

@@ -73,10 +73,11 @@ def mistake_of(failure: Exception) -> str:
     text = remote or "".join(traceback.format_exception(failure))
     frames = _FRAME.findall(text)
     places = [frame for frame in frames if not frame[0].startswith(ENGINE)]
+    shown = by_line(str(failure))
     if not places:
-        return str(failure)
+        return shown
     file, line, function = places[-1]
-    return f"{failure}; called at {file}:{line} in {function}"
+    return f"{shown}; called at {file}:{line} in {function}"
 
 
 def must_be_writable(folder: Path, option: str = "") -> None:

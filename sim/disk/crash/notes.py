@@ -78,7 +78,7 @@ class LogTree(NamedTuple):
         return "log tree"
 
 
-class Held(NamedTuple):
+class HeldTruncation(NamedTuple):
     """An unsynced truncation of this file waits for a commit (``LogOrder``), also after a kill."""
 
     number: int
@@ -88,7 +88,7 @@ class Held(NamedTuple):
 
 
 Note = LoggedName | FormerName | OldTail
-Carried = MicroOperation | Note | Surplus | LogTree | Held
+Carried = MicroOperation | Note | Surplus | LogTree | HeldTruncation
 """What a kill leaves above the platter for the next lifetime."""
 
 

@@ -152,8 +152,8 @@ def _size_of_block(
 ) -> Iterator[GrowSize]:
     """Yield the end of the block below ``offset`` as a size, if a gap of the file is behind it.
 
-    The kernel writes the block as a whole, so the file gets this size with it. In whole calls it
-    does only if a failed barrier has forgotten the size behind the gap.
+    The kernel writes the block as a whole, so the file gets this size with it. If a model has whole
+    calls, it does so only after a failed barrier that has forgotten the size behind the gap.
     """
     size = _end_of_block(offset)
     if model.sequential or not 0 < size <= gap_end:

@@ -25,7 +25,16 @@ from sim.disk.crash.micro_operation import (
     ZeroTail,
     taken_name,
 )
-from sim.disk.crash.notes import Carried, Held, LoggedName, LogTree, Note, Notes, OldTail, Surplus
+from sim.disk.crash.notes import (
+    Carried,
+    HeldTruncation,
+    LoggedName,
+    LogTree,
+    Note,
+    Notes,
+    OldTail,
+    Surplus,
+)
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import Coverage, PersistenceModel, ReducedModel
 from sim.disk.crash.pieces import halves, is_content, pieces, uncut
@@ -80,7 +89,7 @@ class Unsynced:
                 self._surplus.add(each.number)
             elif isinstance(each, LogTree):
                 self._set_log_tree(True)
-            elif isinstance(each, Held):
+            elif isinstance(each, HeldTruncation):
                 self._log_order.hold(each.number)
             elif isinstance(each, Note):
                 self._notes.add(each)
@@ -312,12 +321,12 @@ class Unsynced:
         ]
         return (*self.log_tree, *self._held(), *numbered, *self._surpluses())
 
-    def _held(self) -> list[Held]:
+    def _held(self) -> list[HeldTruncation]:
         """Return the files with a truncation that waits for a commit while there is a log tree."""
         if self._without_log_tree is self.model:
             return []
         waiting = {each.number for each in self.micros if self._log_order.waits_for_commit(each)}
-        return [Held(number) for number in sorted(waiting)]
+        return [HeldTruncation(number) for number in sorted(waiting)]
 
     def _surpluses(self) -> list[Surplus]:
         return [Surplus(number) for number in sorted(self._ends_of_platter())]

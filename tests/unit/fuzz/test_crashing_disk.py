@@ -1,6 +1,6 @@
 """A crash ends its block, in asyncio too; mistakes in the use of ``CrashingDisk`` are named.
 
-They would hide that nothing is tested.
+Such a mistake would hide that nothing is tested.
 """
 
 from __future__ import annotations
