@@ -62,10 +62,14 @@ def asked_by_user() -> Iterator[None]:
 def mistake_of(failure: Exception) -> str:
     """Return a sentence if the target is wrong, or left the simulated machine, else "".
 
-    The sentence names the innermost place outside the engine.
+    The sentence names the innermost place outside the engine. Control characters are escaped.
     """
+    return by_line(_sentence_of(failure))
+
+
+def _sentence_of(failure: Exception) -> str:
     if isinstance(failure, EscapedSimulation | TargetMistake | VerdictReturned):
-        return by_line(str(failure))
+        return str(failure)
     if not isinstance(failure, UnsupportedOperation):
         return ""
     # A worker process sends its traceback as text, in the cause of the exception.
@@ -73,11 +77,10 @@ def mistake_of(failure: Exception) -> str:
     text = remote or "".join(traceback.format_exception(failure))
     frames = _FRAME.findall(text)
     places = [frame for frame in frames if not frame[0].startswith(ENGINE)]
-    shown = by_line(str(failure))
     if not places:
-        return shown
+        return str(failure)
     file, line, function = places[-1]
-    return f"{shown}; called at {file}:{line} in {function}"
+    return f"{failure}; called at {file}:{line} in {function}"
 
 
 def must_be_writable(folder: Path, option: str = "") -> None:

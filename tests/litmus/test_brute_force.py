@@ -97,6 +97,13 @@ _FAILED = st.tuples(
         ("write", "f", "A1", 1), ("fsync", "f"),
     ]
 )  # fmt: skip
+# A truncation that waits for a commit does so no more.
+@example(
+    program=[
+        ("fsync", "f"), ("unlink", "d/f"), ("truncate", "f", 0),
+        ("failed fsync", "f", SyncFailure.XFS),
+    ]
+)  # fmt: skip
 def test_states_after_failed_barriers_are_those_of_a_naive_enumeration(
     model: PersistenceModel, program: Program
 ) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from powercut.cli.exit_code import ExitCode
+from powercut.cli.usage import mistake_of
+from sim.errors import EscapedSimulation
 from tests.unit.cli.command_line import DIRECTORIES, powercut, refusal
 
 TARGET = (
@@ -361,3 +363,4 @@ def test_control_characters_of_a_mistake_do_not_reach_the_terminal() -> None:
     source = f"class Wrong:\n    def __init__(self):\n        raise ValueError('{text}')\n"
     assert text in refusal("colored", source)
     assert r"no\x1b[31mred" in powercut("run", "no\x1b[31mred").stderr
+    assert mistake_of(EscapedSimulation("a \x07 bell")) == r"a \x07 bell"
