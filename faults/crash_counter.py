@@ -26,7 +26,7 @@ from typing import NamedTuple, NoReturn
 
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from sim.disk.cache.inode import BLOCK_BYTES
-from sim.disk.cache.operation import FailedSync, Operation, Sync, Write
+from sim.disk.cache.operation import DropPages, FailedSync, Operation, Sync, Write
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.disk import Disk
@@ -96,7 +96,7 @@ class CrashCounter:
         return data
 
     def _part_of(self, operation: Operation, number: int) -> Operation:
-        if isinstance(operation, Sync | FailedSync):
+        if isinstance(operation, Sync | FailedSync | DropPages):
             self._crash(operation, number)
         if isinstance(operation, Write) and self.kept:
             taken = page_prefix(operation, self.kept)

@@ -18,6 +18,7 @@ from faults.fault_plan import (
 from sim.disk.cache.operation import (
     Allocate,
     Create,
+    DropPages,
     FailedSync,
     Link,
     Operation,
@@ -81,9 +82,12 @@ class RuleInjector:
     def strikes_operation(self, operation: Operation, number: int) -> bool:
         """Count mutating operation ``number`` if it matches, and return whether it is struck.
 
-        A rename matches by either of its names. ``sync(2)`` cannot fail and matches no rule.
+        A rename matches by either of its names. ``sync(2)`` and ``posix_fadvise`` cannot fail, and
+        match no rule.
         """
-        if isinstance(operation, Sync) and not operation.inode:
+        if isinstance(operation, DropPages) or (
+            isinstance(operation, Sync) and not operation.inode
+        ):
             return False
         path = operation.path
         if isinstance(operation, Rename) and not self.rule.matches(CallKind.RENAME, path):

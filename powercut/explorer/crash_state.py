@@ -8,7 +8,7 @@ from contextlib import suppress
 from faults.crash_counter import CrashCounter, crash_image, page_prefix
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from powercut.explorer.page_cache import PageCache
-from sim.disk.cache.operation import FailedSync, Write
+from sim.disk.cache.operation import DropPages, Write
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.micro_operation import MicroOperation, WriteBlock
@@ -75,14 +75,14 @@ def cached_along(
 ) -> Iterator[tuple[int, PageCache]]:
     """Yield the page cache after each of these operations of a journal, in order.
 
-    Only a failed barrier makes it depend on the unsynced pieces, which are read up to there.
+    Only dropped pages make it depend on the unsynced pieces, which are read up to there.
     """
     unsynced, read = at_start(journal, model), 0
     cache = PageCache(journal.image.cached)
     for number in range(max(numbers, default=-1) + 1):
         if number:
             operation = journal[number - 1]
-            if isinstance(operation, FailedSync):
+            if isinstance(operation, DropPages):
                 ((read, unsynced),) = advanced(unsynced, read, journal, {number})
             cache.advance(operation, unsynced)
         if number in numbers:

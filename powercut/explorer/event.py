@@ -14,6 +14,7 @@ from powercut.one_line import one_line
 from powercut.place import Place
 from sim.disk.cache.operation import (
     Create,
+    DropPages,
     FailedSync,
     Operation,
     Rename,
@@ -30,6 +31,7 @@ _NAMES: Final[dict[type[Operation], str]] = {
     SetAttributes: "change of attributes",
     Sync: "fsync",
     FailedSync: "failed fsync",
+    DropPages: "drop of pages",
 }
 
 _MOST_TEXT: Final = 30

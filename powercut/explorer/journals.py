@@ -29,7 +29,7 @@ from powercut.explorer.limits import Limits
 from powercut.explorer.page_cache import PageCache
 from powercut.explorer.partial_write import PartialWrite
 from sim.choices import SeededChoices
-from sim.disk.cache.operation import FailedSync, Operation, Write
+from sim.disk.cache.operation import DropPages, FailedSync, Operation, Write
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.persistence import PersistenceModel
@@ -172,7 +172,11 @@ class Journals:
                 since = min(since, count)
                 skipped = not is_visited
                 more_in_recovery = unsynced.allows_more and bool(self._limits.nested)
-                changed = since < count or isinstance(operation, FailedSync) or more_in_recovery
+                changed = (
+                    since < count
+                    or isinstance(operation, FailedSync | DropPages)
+                    or more_in_recovery
+                )
                 if is_visited:
                     if changed or entries != reached:
                         yield from self._crashes_at(unsynced, point, since)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sim.disk.cache.inode_table import Inodes, InodeTable
 from sim.disk.cache.key import key_of
-from sim.disk.cache.operation import FailedSync, Operation
+from sim.disk.cache.operation import DropPages, Operation
 from sim.disk.crash.unsynced import Unsynced
 
 
@@ -32,8 +32,8 @@ class PageCache:
     def advance(self, operation: Operation, unsynced: Unsynced) -> None:
         """Carry out an operation, which ``unsynced`` has read already."""
         operation.apply(self._table)
-        if isinstance(operation, FailedSync):
-            unsynced.drop_pages(operation, self._table)
+        if isinstance(operation, DropPages):
+            self._table.own(operation.inode).replace_blocks(unsynced.dropped)
 
     def copy(self) -> PageCache:
         """Return a copy, which advances by itself."""

@@ -20,6 +20,7 @@ from sim.disk.cache.locks import LockTable
 from sim.disk.cache.operation import (
     Allocate,
     Create,
+    DropPages,
     FailedSync,
     Link,
     Operation,
@@ -34,6 +35,7 @@ from sim.disk.cache.operation import (
 from sim.disk.cache.refusal import refusal
 from sim.disk.crash.image import CREATION_NS, Image
 from sim.disk.crash.journal import Journal
+from sim.disk.crash.notes import LostData, UnwrittenBlock
 from sim.disk.crash.persistence import POSIX, PersistenceModel
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.crash.unsynced import Unsynced
@@ -85,6 +87,11 @@ class Disk:
         self.locks = LockTable()
         self.sync_errors: dict[int, int] = {}
         self._delayed_errors: set[int] = set()
+        # The files of which failed barriers may have lost data.
+        self._with_lost_data = {
+            each.number
+            for each in self.image.unsynced if isinstance(each, LostData | UnwrittenBlock)
+        }  # fmt: skip
         self._unsynced: Unsynced | None = None
         self._read = 0  # operations of the journal that ``_unsynced`` has taken into account
 
@@ -213,10 +220,22 @@ class Disk:
         """
         performed = self._perform(_new(Sync, (path, number, data_only, start, end)))
         if isinstance(performed, FailedSync):
+            self._with_lost_data.add(number)
             self._report_failure(performed)
         elif number in self._delayed_errors:
             self._delayed_errors.discard(number)
             self._raise_failure(number, path)
+
+    def drop_pages(self, number: int, path: str, start: int, end: int) -> None:
+        """Drop the pages of these bytes of inode ``number`` from the page cache.
+
+        ``end`` is 0 for all to the end of the file. A page that is not lost, or in which something
+        is unsynced, stays as it is; so this is no operation unless a barrier on the file has
+        failed.
+        """
+        if number in self._with_lost_data:
+            self._perform(DropPages(path, number, start, end))
+            self._show_dropped(number)
 
     def sync_all(self) -> None:
         """Barrier on every inode: ``sync(2)``."""
@@ -231,8 +250,6 @@ class Disk:
             operation = interposer.before(operation, self.operations + 1)
         self._record(operation)
         operation.apply(self.cache)
-        if isinstance(operation, FailedSync) and operation.policy is SyncFailure.BTRFS:
-            self.unsynced().drop_pages(operation, self.cache)
         if interposer is not None:
             interposer.after(operation, self.operations)
         return operation
@@ -246,6 +263,10 @@ class Disk:
             performing(len(operations))
 
         self._record = observed
+
+    def _show_dropped(self, number: int) -> None:
+        """Show what is on the platter in the pages that the last operation has dropped."""
+        self.cache.own(number).replace_blocks(self.unsynced().dropped)
 
     # -- fsync that fails --------------------------------------------------------------
 
@@ -304,8 +325,13 @@ class Disk:
                 kind = type(operation).__name__
                 raise HarnessError(f"operation {number} of the journal, {kind}: {reason}")
             self._perform(operation)
-            if isinstance(operation, Create):
-                self.next_inode = max(self.next_inode, operation.inode + 1)
+            match operation:
+                case Create(inode=inode):
+                    self.next_inode = max(self.next_inode, inode + 1)
+                case FailedSync(inode=inode):
+                    self._with_lost_data.add(inode)
+                case DropPages(inode=inode):
+                    self._show_dropped(inode)
 
     def unsynced(self) -> Unsynced:
         """Return the unsynced pieces and the platter, up to the last operation.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 from typing import Final
 
 from immutables import Map
@@ -218,6 +219,14 @@ class Inode:
             return 0
         last = max(self.blocks)
         return last * BLOCK_BYTES + len(self.blocks[last])
+
+    def replace_blocks(self, blocks: Mapping[int, bytes]) -> None:
+        """Replace whole blocks, by number, without the bytes beyond the size."""
+        changed = {
+            index: block[: max(self.size - index * BLOCK_BYTES, 0)]
+            for index, block in blocks.items()
+        }
+        self.blocks, self.content_key = self.blocks.update(changed), None
 
     def cut(self, size: int) -> None:
         """Drop every stored byte at or beyond ``size`` (bytes)."""

@@ -197,26 +197,32 @@ class Sync(NamedTuple):
 
 
 class SyncFailure(StrEnum):
-    """The effect of a failing fsync on the page cache (CuttleFS, ATC'20, table 2)."""
+    """The effect of a failing fsync (docs/disk.md, Failed barriers).
+
+    Sources: Linux 6.18; CuttleFS, ATC'20, table 2.
+    """
 
     EXT4 = "ext4"
-    """EIO. The pages count as written, so that another barrier succeeds and writes nothing."""
+    """EIO. The data counts as written, its sizes do not; new blocks stay unwritten."""
     XFS = "xfs"
-    """As ``EXT4``."""
+    """EIO. Data and sizes count as written: another barrier succeeds and does not write them."""
     EXT4_JOURNAL = "ext4-journal"
-    """As ``EXT4``, but this barrier succeeds, and the next one on the file fails."""
+    """As ``XFS``, but this barrier succeeds, and the next one on the file fails."""
     BTRFS = "btrfs"
-    """EIO. The pages are dropped: the file has its content on the platter again."""
+    """EIO. The data of the whole file counts as written, its sizes do not."""
     LYING = "lying"
     """No error. Nothing is durable, and the pages are still to be written."""
+
+    @property
+    def keeps_sizes(self) -> bool:
+        """Whether the sizes that writes gave the file are still to be written."""
+        return self in {SyncFailure.EXT4, SyncFailure.BTRFS, SyncFailure.LYING}
 
 
 class FailedSync(NamedTuple):
     """A barrier that made nothing durable, with the bytes of ``Sync``.
 
-    Data in other pages is still to be written. Under ``SyncFailure.BTRFS`` the page cache loses
-    data as well: ``Disk`` reduces these pages to their content on the platter, which depends on
-    the persistence model.
+    Data in other pages is still to be written.
     """
 
     path: str
@@ -230,6 +236,33 @@ class FailedSync(NamedTuple):
         """Change nothing."""
 
 
+class DropPages(NamedTuple):
+    """Drops pages of a file from the page cache: ``posix_fadvise``, ``POSIX_FADV_DONTNEED``.
+
+    They are those of the bytes from ``start`` up to ``end``, up to the end of the file if ``end``
+    is 0. A disk carries it out only if failed barriers have lost data of the file; ``Disk``
+    changes the page cache, because the content that is left depends on the platter.
+    """
+
+    path: str
+    inode: int
+    start: int = 0
+    end: int = 0
+
+    def apply(self, table: InodeTable) -> None:
+        """Change nothing."""
+
+
 Operation = (
-    Create | Write | Resize | Allocate | Link | Unlink | Rename | SetAttributes | Sync | FailedSync
+    Create
+    | Write
+    | Resize
+    | Allocate
+    | Link
+    | Unlink
+    | Rename
+    | SetAttributes
+    | Sync
+    | FailedSync
+    | DropPages
 )

@@ -10,6 +10,7 @@ from sim.disk.cache.inode_table import InodeTable
 from sim.disk.cache.operation import (
     Allocate,
     Create,
+    DropPages,
     FailedSync,
     Link,
     Operation,
@@ -59,8 +60,8 @@ def refusal(operation: Operation, table: InodeTable) -> str:
             reason = refusal_of_attributes(mode, uid, gid)
             if mode & FORMAT != inode.mode & FORMAT:
                 reason = f"mode {mode:#o} changes the type of inode {inode.number}"
-        case Sync() | FailedSync():
-            reason = _of_barrier(operation)
+        case Sync() | FailedSync() | DropPages():
+            reason = _of_pages(operation)
         case _:
             assert_never(operation)
     return reason
@@ -123,10 +124,11 @@ def _of_link(link: Link, inode: Inode, table: InodeTable) -> str:
     return _of_name(table, link.directory, link.name, meaning=0)
 
 
-def _of_barrier(barrier: Sync | FailedSync) -> str:
-    if 0 <= barrier.start <= barrier.end:
+def _of_pages(operation: Sync | FailedSync | DropPages) -> str:
+    start, end = operation.start, operation.end
+    if 0 <= start <= end or (isinstance(operation, DropPages) and start >= 0 == end):
         return ""
-    return f"there are no bytes from {barrier.start} to {barrier.end}"
+    return f"there are no bytes from {start} to {end}"
 
 
 def _of_rename(rename: Rename, inode: Inode, table: InodeTable) -> str:

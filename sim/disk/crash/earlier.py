@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sim.disk.cache.inode_table import InodeTable
 from sim.disk.crash.log_order import LogOrder
+from sim.disk.crash.lost_pages import LostPages
 from sim.disk.crash.micro_operation import CreateInode
 from sim.disk.crash.notes import Notes
 from sim.disk.crash.ordering import Ordering
@@ -19,6 +20,7 @@ class Earlier:
     ordering: Ordering
     notes: Notes
     log_order: LogOrder
+    lost: LostPages
 
     def reaches(self, number: int, size: int) -> bool:
         """Return whether an inode has this size without the end of a block in a gap."""

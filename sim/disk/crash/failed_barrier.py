@@ -1,4 +1,4 @@
-"""The pieces that a failed barrier leaves to be written."""
+"""The pieces that a failed barrier leaves to be written, and the data that it loses."""
 
 from __future__ import annotations
 
@@ -14,19 +14,37 @@ _STAYING = (Growth.ALLOCATION, Growth.TRUNCATION)
 def left_by(failed: FailedSync, micros: Sequence[MicroOperation]) -> Iterator[MicroOperation]:
     """Yield the pieces without those that the kernel forgets because their pages count as clean.
 
-    These are the data in the pages of the barrier, and the sizes of writes that end in them. The
-    sizes of truncations, and of allocations that extended the file, stay.
+    These are the data in the pages of the barrier, and the sizes of writes that end in them, unless
+    the policy keeps these. The sizes of truncations, and of allocations that extended the file,
+    stay.
     """
     first, _ = pages_of(failed)
+    keeps_sizes = failed.policy.keeps_sizes
     for index, micro in enumerate(micros):
         if micro.number != failed.inode or not is_in_pages_of(failed, micro):
             yield micro
         elif isinstance(micro, WriteBlock):
             yield from _other_pages(failed, micro)
-        elif not isinstance(micro, GrowSize) or micro.cause in _STAYING:
+            if keeps_sizes and micro.grows:
+                yield GrowSize(micro.operation, micro.number, micro.grows)
+        elif keeps_sizes or not isinstance(micro, GrowSize) or micro.cause in _STAYING:
             yield micro
         elif index and _begins_before(first, micros[index - 1], micro):
             yield micro._replace(size=first)
+
+
+def lost_by(failed: FailedSync, micros: Sequence[MicroOperation]) -> Iterator[WriteBlock]:
+    """Yield the data in the pages of the barrier, in program order."""
+    first, last = pages_of(failed)
+    for micro in micros:
+        if (
+            isinstance(micro, WriteBlock)
+            and micro.number == failed.inode
+            and is_in_pages_of(failed, micro)
+        ):
+            start, end = max(micro.offset, first), min(micro.offset + len(micro.data), last)
+            data = micro.data[start - micro.offset : end - micro.offset]
+            yield micro._replace(offset=start, data=data)
 
 
 def _other_pages(failed: FailedSync, write: WriteBlock) -> Iterator[WriteBlock]:

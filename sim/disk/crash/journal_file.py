@@ -30,6 +30,7 @@ from sim.disk.cache.inode_table import InodeTable
 from sim.disk.cache.operation import (
     Allocate,
     Create,
+    DropPages,
     FailedSync,
     Link,
     Operation,
@@ -60,6 +61,7 @@ _KINDS: Final[dict[str, type[Operation]]] = {
     "sync": Sync,
     "failed_sync": FailedSync,
     "allocate": Allocate,
+    "drop_pages": DropPages,
 }
 _NAMES: Final = {kind: name for name, kind in _KINDS.items()}
 _FIELDS: Final = {name: get_type_hints(kind) for name, kind in _KINDS.items()}

@@ -71,6 +71,34 @@ class Surplus(NamedTuple):
         return f"bytes beyond the end of inode {self.number}"
 
 
+class LostData(NamedTuple):
+    """Data of one block that a failed barrier has lost: it is in the page cache only.
+
+    It is carried over to the next lifetime, as an unwritten block is, and is in no ``Notes``.
+    """
+
+    number: int
+    offset: int
+    data: bytes
+
+    @property
+    def end(self) -> int:
+        return self.offset + len(self.data)
+
+    def __str__(self) -> str:
+        return f"lost data of inode {self.number}, bytes {self.offset} to {self.end}"
+
+
+class UnwrittenBlock(NamedTuple):
+    """A block of a file that reads as zeros after a power cut, whatever is written to it."""
+
+    number: int
+    block: int
+
+    def __str__(self) -> str:
+        return f"unwritten block {self.block} of inode {self.number}"
+
+
 class LogTree(NamedTuple):
     """There is a log tree (``MetadataInOrder.UNTIL_FSYNC``), which a kill does not end."""
 
@@ -88,7 +116,7 @@ class HeldTruncation(NamedTuple):
 
 
 Note = LoggedName | FormerName | OldTail
-Carried = MicroOperation | Note | Surplus | LogTree | HeldTruncation
+Carried = MicroOperation | Note | Surplus | LostData | UnwrittenBlock | LogTree | HeldTruncation
 """What a kill leaves above the platter for the next lifetime."""
 
 

@@ -9,6 +9,7 @@ from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.operation import (
     Allocate,
     Create,
+    DropPages,
     FailedSync,
     Link,
     Operation,
@@ -67,7 +68,7 @@ def pieces(
             yield from _size(operation, number, model, earlier)
         case SetAttributes(_, inode, mode, uid, gid, atime_ns, mtime_ns, _):
             yield ChangeAttributes(number, inode, mode, uid, gid, atime_ns, mtime_ns)
-        case Sync() | FailedSync():
+        case Sync() | FailedSync() | DropPages():
             pass
         case _:
             assert_never(operation)
@@ -124,22 +125,27 @@ def is_content(operation: Operation, sync: Sync) -> TypeGuard[ContentChange]:
 def _data(
     write: Write, number: int, model: PersistenceModel, earlier: Earlier
 ) -> Iterator[MicroOperation]:
-    """Cut a write into units of data, and an append into the sizes that it passes through."""
+    """Cut a write into units of data, and an append into the sizes that it passes through.
+
+    An unwritten block takes no data.
+    """
     start, end = write.offset, write.offset + len(write.data)
+    unwritten = earlier.lost.unwritten_blocks(write.inode)
     if not model.has_whole_calls:
         yield from _size_of_block(write, number, write.size_before, start, model, earlier)
     block = max(BLOCK_BYTES, model.unit_bytes) if model.unit_bytes else end
+    if unwritten and not unwritten.isdisjoint(_blocks_of(start, end)):
+        block = BLOCK_BYTES
     while start < end:
         limit = min(end, (start // block + 1) * block)
         index = start // BLOCK_BYTES
-        blocks = range(index, (limit - 1) // BLOCK_BYTES + 1)
         fresh = index * BLOCK_BYTES >= write.size_before or all(
-            earlier.allocates(write.inode, each) for each in blocks
+            earlier.allocates(write.inode, each) for each in _blocks_of(start, limit)
         )
-        if model.sequential:
-            yield from _units(write, number, start, limit, block, fresh, limit)
-        else:
-            yield from _units(write, number, start, limit, model.unit_bytes, fresh, 0)
+        if index not in unwritten:
+            unit, grows = (block, limit) if model.sequential else (model.unit_bytes, 0)
+            yield from _units(write, number, start, limit, unit, fresh, grows)
+        if index in unwritten or not model.sequential:
             # A failed barrier may have forgotten the size of an earlier write to this place.
             if limit > write.size_before or not earlier.extends_to(write.inode, limit):
                 yield GrowSize(number, write.inode, limit)
@@ -161,6 +167,11 @@ def _size_of_block(
     is_known = earlier.extends_to if model.has_whole_calls else earlier.reaches
     if not is_known(write.inode, size):
         yield GrowSize(number, write.inode, size, Growth.BLOCK)
+
+
+def _blocks_of(start: int, end: int) -> range:
+    """Return the numbers of the blocks of these bytes."""
+    return range(start // BLOCK_BYTES, (end - 1) // BLOCK_BYTES + 1)
 
 
 def _end_of_block(offset: int) -> int:

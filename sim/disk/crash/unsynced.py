@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.inode_table import Inodes, InodeTable
 from sim.disk.cache.key import key_of
-from sim.disk.cache.operation import FailedSync, Operation, Sync, SyncFailure, Write
+from sim.disk.cache.operation import (
+    DropPages,
+    FailedSync,
+    Operation,
+    Sync,
+    SyncFailure,
+    Write,
+)
 from sim.disk.crash.barrier import covered
 from sim.disk.crash.beyond_end import Ends, drop_beyond_end, ends_of, stored_until
 from sim.disk.crash.earlier import Earlier
-from sim.disk.crash.failed_barrier import left_by
+from sim.disk.crash.failed_barrier import left_by, lost_by
 from sim.disk.crash.image import Image
 from sim.disk.crash.log_order import LogOrder
+from sim.disk.crash.lost_pages import LostPages
 from sim.disk.crash.micro_operation import (
     ForgetName,
     MicroOperation,
@@ -30,10 +39,12 @@ from sim.disk.crash.notes import (
     HeldTruncation,
     LoggedName,
     LogTree,
+    LostData,
     Note,
     Notes,
     OldTail,
     Surplus,
+    UnwrittenBlock,
 )
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import Coverage, PersistenceModel, ReducedModel
@@ -51,7 +62,9 @@ class Unsynced:
     ``unsynced`` start it; an image has them from the lifetime before. ``allows_more`` is whether
     the last operation allows states that were impossible before it: a failed barrier drops data
     that later data depended on, and a barrier may split a rename through a passing name, or begin
-    a log tree. ``log_tree`` has a mark while there is one.
+    a log tree. ``log_tree`` has a mark while there is one. ``lost`` are the pages that failed
+    barriers have lost, and ``dropped`` has the content of the blocks, by number, that the last
+    operation has dropped from the page cache.
     """
 
     def __init__(
@@ -76,7 +89,9 @@ class Unsynced:
         self._whole_calls = model.with_whole_calls()
         self._notes = Notes()
         self._log_order = log_order or LogOrder()
-        self._earlier = Earlier(self.table, self._ordering, self._notes, self._log_order)
+        self.lost = LostPages()
+        self.dropped: Mapping[int, bytes] = {}
+        self._earlier = Earlier(self.table, self._ordering, self._notes, self._log_order, self.lost)
         self._has_log = model.coverage is Coverage.NEEDS
         # The files whose platter may hold bytes beyond their size.
         self._surplus: set[int] = set()
@@ -91,6 +106,8 @@ class Unsynced:
                 self._set_log_tree(True)
             elif isinstance(each, HeldTruncation):
                 self._log_order.hold(each.number)
+            elif isinstance(each, LostData | UnwrittenBlock):
+                self.lost.add(each)
             elif isinstance(each, Note):
                 self._notes.add(each)
             else:
@@ -136,6 +153,9 @@ class Unsynced:
             case FailedSync():
                 self._fail_sync(operation)
                 self._note_order(operation, number)
+            case DropPages():
+                self._cut()
+                self.dropped = self._dropped_by(operation)
             case Write() if not is_small:
                 self._uncut += [(half, number, False) for half in halves(operation)]
                 self._note_order(operation, number)
@@ -158,8 +178,9 @@ class Unsynced:
         for operation, number, is_small in waiting:
             is_covered = sync is not None and is_content(operation, sync)
             model = self.model if is_small and not is_covered else self._whole_calls
-            for micro in pieces(operation, number, model, self._earlier):
-                self._add(micro)
+            for part in self.lost.parts_of(operation) if self.lost else (operation,):
+                for micro in pieces(part, number, model, self._earlier):
+                    self._add(micro)
 
     def _add(self, micro: MicroOperation) -> None:
         is_directory = isinstance(micro, NameChange) and self._earlier.is_directory(micro.number)
@@ -170,7 +191,7 @@ class Unsynced:
     # -- barriers ----------------------------------------------------------------------
 
     def _sync(self, sync: Sync, number: int) -> None:
-        if not self._ordering.micros:
+        if not (self._ordering.micros or self.lost):
             # Most barriers cover nothing but the last writes to their file, and these as a whole.
             waiting = self._uncut
             content = [
@@ -249,18 +270,18 @@ class Unsynced:
         """Forget the data that the kernel marked clean without having written it."""
         if failed.policy is SyncFailure.LYING:
             return
+        platter = self.table.get(failed.inode)
+        for write in lost_by(failed, self.micros):
+            self.lost.lose(write, failed.policy, platter)
         self._keep(list(left_by(failed, self.micros)))
         self.allows_more = True
 
-    def drop_pages(self, failed: FailedSync, cache: InodeTable) -> None:
-        """Reduce pages of a file in the page cache to their content on the platter, under btrfs.
-
-        The failed barrier must have been read.
-        """
-        if failed.policy is SyncFailure.BTRFS:
-            left = self._survived(SurvivorSet())[failed.inode]
-            inode = cache.own(failed.inode)
-            inode.blocks, inode.size, inode.content_key = left.blocks, left.size, None
+    def _dropped_by(self, drop: DropPages) -> Mapping[int, bytes]:
+        """Drop pages that failed barriers have lost; return what is on the platter in them."""
+        number, end = drop.inode, drop.end or sys.maxsize
+        blocks = self.lost.drop(number, drop.start, end, self.micros)
+        platter = self._survived(SurvivorSet()).get(number) if blocks else None
+        return {block: platter.blocks.get(block, b"") if platter else b"" for block in blocks}
 
     def _returning(
         self, left: Iterable[MicroOperation], notes: Iterable[Note], sync: Sync
@@ -305,7 +326,7 @@ class Unsynced:
 
     def copy(self) -> Unsynced:
         """Return a copy, which advances by itself."""
-        carried = (*self.log_tree, *self.micros, *self._notes, *self._surpluses())
+        carried = (*self.log_tree, *self.micros, *self._notes, *self._surpluses(), *self.lost)
         order, sectors = self._log_order.copy(), self._sectors.copy()
         return Unsynced(self.model, self.platter, carried, order, sectors)
 
@@ -319,7 +340,7 @@ class Unsynced:
             each._replace(operation=each.operation - operations)
             for each in (*self.micros, *self._notes)
         ]
-        return (*self.log_tree, *self._held(), *numbered, *self._surpluses())
+        return (*self.log_tree, *self._held(), *numbered, *self._surpluses(), *self.lost)
 
     def _held(self) -> list[HeldTruncation]:
         """Return the files with a truncation that waits for a commit while there is a log tree."""

@@ -21,6 +21,7 @@ from sim.disk.cache.operation import (
 )
 from sim.disk.crash.earlier import Earlier
 from sim.disk.crash.log_order import LogOrder
+from sim.disk.crash.lost_pages import LostPages
 from sim.disk.crash.micro_operation import MicroOperation
 from sim.disk.crash.notes import Notes
 from sim.disk.crash.ordering import Ordering
@@ -91,7 +92,7 @@ def after_kill(lifetime: Lifetime, operations: Sequence[Operation], next_inode: 
 
 def _page_changes(operations: Iterable[Operation]) -> Iterator[MicroOperation]:
     """Yield the changes that operations make in the page cache, which they reach as a whole."""
-    nothing = Earlier(InodeTable(Map()), Ordering(SCC), Notes(), LogOrder())
+    nothing = Earlier(InodeTable(Map()), Ordering(SCC), Notes(), LogOrder(), LostPages())
     for number, operation in enumerate(operations, 1):
         yield from pieces(operation, number, SCC, nothing)
 

@@ -151,8 +151,8 @@ def _lifetime(box: Box, operations: Sequence[Operation], model: PersistenceModel
     unsynced = _UnsyncedAbove(model, box.platter, box.durable, box.carried)
     since = 0
     for number, operation in enumerate(operations, 1):
-        if isinstance(operation, FailedSync) and operation.policy is SyncFailure.BTRFS:
-            raise NeedsWholeImage("the page cache after a failed sync of btrfs")
+        if isinstance(operation, FailedSync) and operation.policy is not SyncFailure.LYING:
+            raise NeedsWholeImage("pages that a failed sync has lost")
         if number == len(operations):
             since = len(unsynced.micros)
         unsynced.advance(operation, number)
