@@ -1,4 +1,4 @@
-"""A failed barrier loses data and the sizes of writes, and no other size."""
+"""The pieces that a failed barrier leaves, and the pages that it loses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from sim.disk.cache.operation import FailedSync, SyncFailure
 from sim.disk.calls.process import Process
-from sim.disk.crash.failed_barrier import left_by
+from sim.disk.crash.failed_barrier import left_by, lost_by
 from sim.disk.crash.image import Image
 from sim.disk.crash.micro_operation import GrowSize, WriteBlock
 from sim.disk.crash.persistence import MODELS, PersistenceModel
@@ -36,14 +36,14 @@ def _allocate_within_a_write(process: Process, descriptor: int) -> None:
 
 
 def _sizes_of_second_barrier(
-    model: PersistenceModel, change: Callable[[Process, int], None]
+    model: PersistenceModel, policy: SyncFailure, change: Callable[[Process, int], None]
 ) -> set[int]:
     """Return the sizes that a new file may have after one barrier that fails and one that works."""
     disk = Disk(model=model)
     process = Process(disk)
     descriptor = process.open("/f", os.O_CREAT | os.O_RDWR)
     process.sync()
-    disk.interposer = FailingSyncs(SyncFailure.EXT4)
+    disk.interposer = FailingSyncs(policy)
     change(process, descriptor)
     with pytest.raises(OSError, match="Input/output error"):
         process.fsync(descriptor)
@@ -63,24 +63,29 @@ _MODELS = pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
 def test_a_size_that_no_write_gave_is_still_to_be_written(
     model: PersistenceModel, change: Callable[[Process, int], None]
 ) -> None:
-    assert _sizes_of_second_barrier(model, change) == {10_000}
+    assert _sizes_of_second_barrier(model, SyncFailure.XFS, change) == {10_000}
 
 
 @_MODELS
 @pytest.mark.parametrize("change", [_extend_by_a_write, _allocate_within_a_write])
-def test_the_size_of_a_write_counts_as_written(
-    model: PersistenceModel, change: Callable[[Process, int], None]
+@pytest.mark.parametrize(
+    ("policy", "size"),
+    [(SyncFailure.XFS, 0), (SyncFailure.EXT4, 10_000), (SyncFailure.BTRFS, 10_000)],
+)
+def test_the_size_of_a_write_counts_as_written_under_xfs(
+    model: PersistenceModel, policy: SyncFailure, size: int, change: Callable[[Process, int], None]
 ) -> None:
-    assert _sizes_of_second_barrier(model, change) == {0}
+    assert _sizes_of_second_barrier(model, policy, change) == {size}
 
 
 def test_a_piece_keeps_its_data_before_and_behind_the_pages_of_the_barrier() -> None:
     data = b"a" * 4096 + b"b" * 4096 + b"c"
     write = WriteBlock(1, 2, 0, data, fresh=True, appended=True, grows=8193)
-    failed = FailedSync("/f", 2, data_only=True, policy=SyncFailure.EXT4, start=5000, end=5001)
+    failed = FailedSync("/f", 2, data_only=True, policy=SyncFailure.XFS, start=5000, end=5001)
     assert list(left_by(failed, [write, GrowSize(1, 2, 8192), GrowSize(1, 3, 8192)])) == [
         write._replace(data=b"a" * 4096, grows=4096),
         write._replace(offset=8192, data=b"c"),
         GrowSize(1, 2, 4096),
         GrowSize(1, 3, 8192),
     ]
+    assert list(lost_by(failed, [write])) == [write._replace(offset=4096, data=b"b" * 4096)]

@@ -243,9 +243,9 @@ def test_phase_4_a_turn_and_its_activities_are_durable_together(bench: Bench, cr
     with pytest.raises(StateStopped, match="repair the disk"):
         bench.do(bench.stores.apply, outbox)
     crash(bench)
-    lost = crash is Bench.cut_power
-    assert statuses(bench) == (["CLAIMED"] if lost else ["DONE", "PENDING"])
-    assert bench.do(bench.stores.apply, outbox) is lost
+    # The boot drops the pages that the barrier has lost, so that it reads what is on the disk.
+    assert statuses(bench) == ["CLAIMED"]
+    assert bench.do(bench.stores.apply, outbox) is True
     assert recovered(bench).to_perform == (KEY,)
     task = bench.do(TASKS.read, "t")
     assert task is not None

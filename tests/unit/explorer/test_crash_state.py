@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 
 from powercut.explorer.crash_state import alone_along, killed_along
@@ -10,7 +11,7 @@ from sim.disk.crash.persistence import BTRFS
 from tests.unit.faults.faulty_disk import faulty_disk
 
 
-def test_pages_that_a_failed_sync_has_dropped_are_those_of_the_platter() -> None:
+def test_dropped_pages_are_those_of_the_platter() -> None:
     faulty = faulty_disk("fsync /f #2 EIO:btrfs", {"/f": b"old"}, BTRFS)
     descriptor = faulty.opened("/f")
     faulty.process.pwrite(descriptor, b"mid", 0)
@@ -18,6 +19,9 @@ def test_pages_that_a_failed_sync_has_dropped_are_those_of_the_platter() -> None
     faulty.process.pwrite(descriptor, b"new", 0)
     with suppress(OSError):
         faulty.process.fsync(descriptor)
+    assert faulty.read("/f") == b"new"
+    faulty.process.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    assert faulty.read("/f") == b"mid"
     faulty.process.pwrite(descriptor, b"x", 0)
     journal = faulty.disk.journal
     ((number, alone, _),) = alone_along(journal, BTRFS, {len(journal)})

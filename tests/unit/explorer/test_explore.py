@@ -150,7 +150,7 @@ def test_kill_leaves_the_page_cache_also_after_a_failed_barrier(policy: SyncFail
     _write(process, "/f", b"y" * 5000)
 
     kept = watching.seen[-2]["/f"]
-    assert kept == (b"old" if policy is SyncFailure.BTRFS else b"NEW")
+    assert kept == b"NEW"
     between = {**watching.seen[-2], "/f": b"y" * 4096}
     journals = Journals(history, Limits(), lambda _key, _depth: True)
     kills = [

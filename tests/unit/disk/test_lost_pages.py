@@ -1,0 +1,240 @@
+"""Lost data returns with its block, unwritten blocks are zeros, dropped pages show the disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+from sim.disk.cache.operation import DropPages, SyncFailure
+from sim.disk.calls.process import Process
+from sim.disk.crash.image import Image
+from sim.disk.crash.persistence import MODELS, POSIX, XFS, PersistenceModel
+from sim.disk.crash.state_space import StateSpace
+from sim.disk.disk import Disk
+from tests.unit.disk.test_failed_syncs_reported import FailingSyncs
+
+_MODELS = pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
+_LOSING = pytest.mark.parametrize(
+    "policy", [each for each in SyncFailure if each is not SyncFailure.LYING]
+)
+_BLOCK = 4096
+
+
+class _File:
+    """A file with durable content, of which the next barrier fails."""
+
+    def __init__(
+        self, content: bytes, policy: SyncFailure, model: PersistenceModel = POSIX
+    ) -> None:
+        self.disk = Disk(model=model)
+        self._policy = policy
+        self._open(self.disk)
+        self.write(content, 0)
+        self.process.sync()
+
+    def _open(self, disk: Disk) -> None:
+        self.disk, self.process = disk, Process(disk)
+        self.descriptor = self.process.open("/f", os.O_CREAT | os.O_RDWR)
+
+    def write(self, data: bytes, offset: int) -> None:
+        self.process.pwrite(self.descriptor, data, offset)
+
+    def fail(self, data: bytes, offset: int) -> None:
+        """Write data, and sync it twice; the first sync fails."""
+        self.write(data, offset)
+        self.disk.interposer = FailingSyncs(self._policy)
+        for _ in range(3):
+            try:
+                self.process.fsync(self.descriptor)
+            except OSError:
+                continue
+        self.disk.interposer = None
+
+    def kill(self) -> None:
+        self._open(Disk(self.disk.snapshot(), self.disk.model))
+
+    def drop(self, offset: int = 0, length: int = 0) -> None:
+        self.process.posix_fadvise(self.descriptor, offset, length, os.POSIX_FADV_DONTNEED)
+
+    def read(self) -> bytes:
+        return self.process.pread(self.descriptor, 1 << 20, 0)
+
+    def durable(self) -> bytes:
+        """Sync, and return the content after a power cut."""
+        self.process.fsync(self.descriptor)
+        (content,) = self.after_power_cut()
+        return content
+
+    def after_power_cut(self) -> set[bytes]:
+        states = StateSpace(self.disk.unsynced()).all()
+        images = [Image.of_platter(state.inodes, self.disk.next_inode) for state in states]
+        return {image.files()["/f"] for image in images}
+
+
+@_MODELS
+@_LOSING
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_lost_data_returns_with_the_next_write_to_its_block(
+    policy: SyncFailure, model: PersistenceModel, is_killed: bool
+) -> None:
+    file = _File(b"a" * 2 * _BLOCK, policy, model)
+    file.fail(b"L" * 10, 100)
+    file.write(b"x", _BLOCK)
+    assert file.durable()[90:120] == b"a" * 30
+    if is_killed:
+        file.kill()
+    file.write(b"y", 3000)
+    found = file.durable()
+    assert (found[90:120], found[3000:3001]) == (b"a" * 10 + b"L" * 10 + b"a" * 10, b"y")
+
+
+@_LOSING
+@pytest.mark.parametrize(
+    ("offset", "content"),
+    [(104, b"LLLLyLLLLL"), (98, b"LLLLLLLLLL"), (99, b"yLLLLLLLLL"), (108, b"LLLLLLLLyy")],
+)
+def test_a_write_over_a_part_of_lost_data_is_one_with_the_rest(
+    policy: SyncFailure, offset: int, content: bytes
+) -> None:
+    file = _File(b"a" * 200, policy, XFS)
+    file.fail(b"L" * 10, 100)
+    file.write(b"y" * content.count(b"y") or b"y", offset)
+    assert len(file.disk.unsynced().micros) == 1 + (offset == 98)
+    assert file.durable()[100:110] == (content if offset != 99 else b"L" * 10)
+
+
+@_LOSING
+def test_a_truncation_inside_a_block_writes_its_lost_data(policy: SyncFailure) -> None:
+    file = _File(b"a" * 2 * _BLOCK, policy)
+    file.fail(b"L" * 30, 90)
+    file.process.ftruncate(file.descriptor, 100)
+    assert file.durable() == b"a" * 90 + b"L" * 10
+
+
+@_LOSING
+def test_a_truncation_drops_the_lost_data_behind_the_end(policy: SyncFailure) -> None:
+    file = _File(b"a" * 2 * _BLOCK, policy)
+    file.fail(b"L" * 30, _BLOCK + 90)
+    file.process.ftruncate(file.descriptor, _BLOCK)
+    file.process.ftruncate(file.descriptor, 2 * _BLOCK)
+    file.write(b"x", _BLOCK)
+    assert file.durable() == b"a" * _BLOCK + b"x".ljust(_BLOCK, b"\0")
+
+
+@_MODELS
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_what_is_written_again_over_a_failed_append_of_ext4_is_lost(
+    model: PersistenceModel, is_killed: bool
+) -> None:
+    file = _File(b"a" * _BLOCK, SyncFailure.EXT4, model)
+    file.fail(b"L" * 100, _BLOCK)
+    if is_killed:
+        file.kill()
+    for _ in range(2):
+        file.write(b"L" * 100, _BLOCK)
+        file.write(b"M" * 100, _BLOCK + 100)
+        assert file.durable() == b"a" * _BLOCK + bytes(200)
+
+
+@_MODELS
+@pytest.mark.parametrize("policy", [SyncFailure.XFS, SyncFailure.BTRFS])
+def test_only_ext4_has_unwritten_blocks(policy: SyncFailure, model: PersistenceModel) -> None:
+    file = _File(b"a" * _BLOCK, policy, model)
+    file.fail(b"L" * 100, _BLOCK)
+    file.write(b"L" * 100, _BLOCK)
+    assert file.durable() == b"a" * _BLOCK + b"L" * 100
+
+
+def test_only_the_new_blocks_of_an_append_are_unwritten() -> None:
+    file = _File(b"a" * 100, SyncFailure.EXT4)
+    file.fail(b"L" * _BLOCK, 100)
+    file.write(b"L" * _BLOCK, 100)
+    assert file.durable() == b"a" * 100 + b"L" * (_BLOCK - 100) + bytes(100)
+
+
+def test_a_hole_is_unwritten_too() -> None:
+    file = _File(b"a", SyncFailure.EXT4)
+    file.process.ftruncate(file.descriptor, 3 * _BLOCK)
+    file.process.fsync(file.descriptor)
+    file.fail(b"L" * 10, _BLOCK)
+    file.write(b"L" * 10, _BLOCK)
+    assert file.durable() == b"a".ljust(3 * _BLOCK, b"\0")
+
+
+@pytest.mark.parametrize(
+    ("size", "is_durable"), [(_BLOCK, True), (10, True), (_BLOCK + 1, False), (_BLOCK + 100, False)]
+)
+def test_a_truncation_frees_an_unwritten_block_from_its_start(size: int, is_durable: bool) -> None:
+    file = _File(b"a" * _BLOCK, SyncFailure.EXT4)
+    file.fail(b"L" * 100, _BLOCK)
+    file.process.ftruncate(file.descriptor, size)
+    file.write(b"L" * 100, _BLOCK)
+    assert file.durable()[_BLOCK:] == (b"L" if is_durable else b"\0") * 100
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_dropped_pages_show_the_disk_and_can_be_written(is_killed: bool) -> None:
+    file = _File(b"a" * 100, SyncFailure.EXT4)
+    file.fail(b"L" * _BLOCK, 50)
+    if is_killed:
+        file.kill()
+    assert file.read() == b"a" * 50 + b"L" * _BLOCK
+    file.drop()
+    assert file.read() == b"a" * 100 + bytes(_BLOCK - 50)
+    assert file.durable() == file.read()
+    file.write(b"L" * _BLOCK, 50)
+    assert file.durable() == b"a" * 50 + b"L" * _BLOCK
+
+
+def test_a_page_in_which_something_is_unsynced_is_not_dropped() -> None:
+    file = _File(b"a" * 2 * _BLOCK, SyncFailure.XFS)
+    file.fail(b"L" * 2 * _BLOCK, 0)
+    file.write(b"x", 100)
+    file.drop()
+    assert file.read() == b"L" * 100 + b"x" + b"L" * (_BLOCK - 101) + b"a" * _BLOCK
+
+
+@pytest.mark.parametrize(
+    ("offset", "length", "blocks"),
+    [
+        (0, _BLOCK, {0}),
+        (1, _BLOCK, set()),
+        (1, 2 * _BLOCK, {1}),
+        (1, 0, {1, 2}),
+        (0, 2 * _BLOCK + 5, {0, 1}),
+        (0, 2 * _BLOCK + 10, {0, 1, 2}),
+        (_BLOCK, 3, set()),
+    ],
+)
+def test_only_whole_pages_are_dropped(offset: int, length: int, blocks: set[int]) -> None:
+    file = _File(b"a" * (2 * _BLOCK + 10), SyncFailure.XFS)
+    file.fail(b"L" * (2 * _BLOCK + 10), 0)
+    file.drop(offset, length)
+    assert {block for block in range(3) if file.read()[block * _BLOCK] == ord("a")} == blocks
+
+
+def test_advice_is_an_operation_only_if_a_barrier_has_failed() -> None:
+    file = _File(b"a", SyncFailure.XFS)
+    operations = file.disk.operations
+    file.drop()
+    assert file.disk.operations == operations
+    file.fail(b"b", 0)
+    file.drop()
+    assert isinstance(file.disk.journal[-1], DropPages)
+    file.process.posix_fadvise(file.descriptor, 0, 0, os.POSIX_FADV_WILLNEED)
+    assert sum(isinstance(each, DropPages) for each in file.disk.journal) == 1
+
+
+@pytest.mark.parametrize("change", [_File.kill, _File.drop])
+def test_a_journal_with_lost_pages_is_repeated(change: Callable[[_File], None]) -> None:
+    file = _File(b"a" * 100, SyncFailure.EXT4)
+    file.fail(b"L" * _BLOCK, 50)
+    change(file)
+    file.write(b"x", 4100)
+    file.process.fsync(file.descriptor)
+    again = Disk(file.disk.image, POSIX)
+    again.repeat(file.disk.journal)
+    assert again.files() == file.disk.files()
+    assert again.snapshot().unsynced == file.disk.snapshot().unsynced
