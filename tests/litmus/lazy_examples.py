@@ -32,7 +32,7 @@ SURPLUS = Pair(
     [
         ("write", "f", "B1", 8192),
         ("write_synced", "f", "C1", 4096),
-        ("failed fsync", "f", SyncFailure.EXT4),
+        ("failed fsync", "f", SyncFailure.XFS),
     ],
     [("read", "f", 4096, 1), ("do", ("truncate", "f", 9000))],
 )
@@ -68,7 +68,7 @@ FAILED = Pair(
         ("whole", "f", ""),
         ("do", ("write", "f", "B2", 0)),
         ("do", ("truncate", "f", 1)),
-        ("do", ("failed fsync", "f", SyncFailure.EXT4)),
+        ("do", ("failed fsync", "f", SyncFailure.BTRFS)),
     ],
 )
 LINKED = Pair([("link", "f", "g")], [("do", ("write", "f", "B2", 0)), ("whole", "g", "")])

@@ -22,7 +22,7 @@ _LENGTHS: Final = (1, 2, 3, 600)
 _READS: Final = (
     "exists", "read", "whole", "is new", "size", "names", "links", "mode", "same", "parent",
 )  # fmt: skip
-_KEEPING: Final = tuple(each for each in SyncFailure if each is not SyncFailure.BTRFS)
+_DECIDED: Final = (SyncFailure.BTRFS, SyncFailure.LYING)
 _UNITS: Final = ("unit", "unit", "unit that writes")
 _CALLS: Final = (
     "write", "write", "append", "append", "truncate", "allocate", "rename", "rename",
@@ -116,7 +116,7 @@ def _random_steps(choices: SeededChoices, kinds: tuple[str, ...], most: int) -> 
             case "unit that writes":
                 steps.append(("unit", tuple(_random_steps(choices, ("exists", "do"), 2))))
             case "do":
-                steps.append((kind, _random_step(choices, _KEEPING)))
+                steps.append((kind, _random_step(choices, _DECIDED)))
             case "names" | "parent":
                 steps.append((kind, choices.pick("directory", DIRECTORIES)))
             case "read":

@@ -83,7 +83,7 @@ _STANDARD = {
     "SEEK_HOLE", "HOLE", "_data_or_hole", "test_blocks_of_zeros_are_holes",
     "test_seek_data_and_seek_hole_find_the_blocks",
     "test_files_directories_links_and_holes_are_written",
-    "test_an_append_that_was_marked_clean_leaves_a_hole_before_the_next_append",
+    "test_a_hole_is_unwritten",
     # The io API and the warnings module.
     "tell", "add_note", "__notes__",
     # multiprocessing: a descriptor for another process.

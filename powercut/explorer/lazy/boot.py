@@ -145,6 +145,10 @@ class Boot:
     def times_ns(self, number: int) -> tuple[int, int, int]:
         return cast("tuple[int, int, int]", self._ask(Question(Property.TIMES, number)))
 
+    def has_lost_data(self, number: int) -> bool:
+        """Return whether a failed barrier of an earlier lifetime has lost data of an inode."""
+        return number < FIRST_NEW and bool(self._ask(Question(Property.LOST_DATA, number)))
+
     def st_ino(self, number: int) -> int:
         place = FIRST_NEW - number if number >= FIRST_NEW else number
         found = self._ask(Question(Property.NUMBER, place))
@@ -167,6 +171,11 @@ class LazyDisk(Disk):
     def unit(self, function: Callable[..., Any], name: str, arguments: tuple[Any, ...]) -> Any:
         """Return the result of a recovery unit, the function ``name``."""
         return self._boot.unit(function, name, arguments)
+
+    def drop_pages(self, number: int, path: str, start: int, end: int) -> None:
+        if self._boot.has_lost_data(number):
+            self._boot.refuse("the platter behind pages that are dropped")
+        super().drop_pages(number, path, start, end)
 
     def report(self) -> object:
         """Return the questions of this boot, its operations, and why it was given up, or None."""

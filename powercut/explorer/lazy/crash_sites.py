@@ -18,7 +18,6 @@ from sim.disk.crash.undecided.after_crash import after_power_cut
 from sim.disk.crash.undecided.box import Box, KilledCache
 from sim.disk.crash.undecided.layer import Layer
 from sim.disk.crash.unsynced import Unsynced
-from sim.errors import NeedsWholeImage
 
 
 class CrashSite(NamedTuple):
@@ -103,9 +102,7 @@ class _Moment(NamedTuple):
             yield self._killed(point, before, partial.cache)
 
     def _killed(self, point: CrashPoint, unsynced: Unsynced, cache: PageCache) -> CrashSite:
-        if unsynced.lost:
-            raise NeedsWholeImage("pages that a failed sync has lost")
         carried = unsynced.carried_over(self.number) if self.carries else ()
-        page = KilledCache(cache.inodes, None)
+        page = KilledCache(cache.inodes, lost=unsynced.lost.inodes)
         box = Box(unsynced.platter, (), (), self.next_inode, cache=page, carried=carried)
         return CrashSite(point, [box], self.entries, None)

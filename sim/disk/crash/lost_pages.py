@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from sim.disk.cache.inode import BLOCK_BYTES, Inode
-from sim.disk.cache.operation import Operation, Resize, SyncFailure, Write
+from sim.disk.cache.operation import Allocate, Operation, Resize, SyncFailure, Write
 from sim.disk.crash.micro_operation import MicroOperation, WriteBlock, ZeroTail
 from sim.disk.crash.notes import LostData, UnwrittenBlock
 
@@ -39,6 +39,11 @@ class LostPages:
             for block in sorted(self._unwritten[number]):
                 yield UnwrittenBlock(number, block)
 
+    @property
+    def inodes(self) -> frozenset[int]:
+        """The files that have lost data, or unwritten blocks."""
+        return frozenset((*self._lost, *self._unwritten))
+
     def unwritten_blocks(self, number: int) -> AbstractSet[int]:
         """Return the unwritten blocks of an inode."""
         return self._unwritten.get(number, _NONE)
@@ -56,15 +61,18 @@ class LostPages:
 
     def lose(self, write: WriteBlock, policy: SyncFailure, platter: Inode | None) -> None:
         """Note data that a barrier has not written; ``platter`` is its file on the platter."""
-        start, end = write.offset, write.offset + len(write.data)
+        number, start, end = write.number, write.offset, write.offset + len(write.data)
         while start < end:
             block = start // BLOCK_BYTES
             limit = min(end, (block + 1) * BLOCK_BYTES)
-            if policy is SyncFailure.EXT4 and (platter is None or block not in platter.blocks):
-                self.add(UnwrittenBlock(write.number, block))
+            is_new = policy is not SyncFailure.BTRFS and (
+                platter is None or block not in platter.blocks
+            )
+            if is_new and policy is SyncFailure.EXT4:
+                self.add(UnwrittenBlock(number, block))
             else:
                 data = write.data[start - write.offset : limit - write.offset]
-                self.add(LostData(write.number, start, data))
+                self.add(LostData(number, start, data, policy, is_new))
             start = limit
 
     # -- changes -------------------------------------------------------------------------
@@ -75,10 +83,12 @@ class LostPages:
         This data is written again with it, and is not lost any more.
         """
         match operation:
-            case Write(inode=number) if number in self._lost:
-                return self._parts_of_write(operation)
-            case Resize(size=size, size_before=before) if size < before:
-                return (*self._truncate(operation), operation)
+            case Write(offset=offset):
+                return (*self._grown(operation, offset), *self._parts_of_write(operation))
+            case Allocate(end=size) | Resize(size=size) if size > operation.size_before:
+                return (*self._grown(operation, size), operation)
+            case Resize():
+                return (*self._truncated(operation), operation)
             case _:
                 return (operation,)
 
@@ -92,7 +102,7 @@ class LostPages:
         end = start + len(data)
         for lost in self._take(write.inode, start // BLOCK_BYTES, (end - 1) // BLOCK_BYTES):
             if lost.end < start or end < lost.offset:
-                parts.append(write._replace(offset=lost.offset, data=lost.data, direct=False))
+                parts.append(_again(write, lost))
                 continue
             if lost.offset < start:
                 data, start = lost.data[: start - lost.offset] + data, lost.offset
@@ -100,25 +110,37 @@ class LostPages:
                 data, end = data + lost.data[end - lost.offset :], lost.end
         return (*parts, write._replace(offset=start, data=data))
 
-    def _truncate(self, resize: Resize) -> Sequence[Write]:
-        """Return the lost data of the block that a truncation cuts through.
+    def _grown(self, change: Write | Resize | Allocate, size: int) -> Sequence[Write]:
+        """Return the lost data of the block in which a file ended that grows to ``size``."""
+        before = change.size_before
+        if size <= before or not before % BLOCK_BYTES:
+            return ()
+        found = self._take(change.inode, before // BLOCK_BYTES, before // BLOCK_BYTES)
+        for lost in found:
+            if not lost.returns_by_growth:
+                self.add(lost)
+        return [_again(change, lost) for lost in found if lost.returns_by_growth]
+
+    def _truncated(self, resize: Resize) -> Sequence[Write]:
+        """Return the lost data of the block in which a truncation ends.
 
         Lost data and unwritten blocks behind the new end are gone.
         """
         number, size = resize.inode, resize.size
+        last = size // BLOCK_BYTES
         unwritten = self._unwritten.pop(number, _NONE)
         for block in unwritten:
             if block * BLOCK_BYTES < size:
                 self.add(UnwrittenBlock(number, block))
-        last = size // BLOCK_BYTES
         taken = self._take(number, last, max(self._lost.get(number, ()), default=last))
-        return [
-            Write(
-                resize.path, number, lost.offset, lost.data[: size - lost.offset],
-                resize.size_before, resize.now_ns,
-            )
+        kept = [
+            lost._replace(data=lost.data[: size - lost.offset])
             for lost in taken if lost.offset < size
         ]  # fmt: skip
+        for lost in kept:
+            if not lost.returns_by_truncation:
+                self.add(lost)
+        return [_again(resize, lost) for lost in kept if lost.returns_by_truncation]
 
     def _take(self, number: int, first: int, last: int) -> list[LostData]:
         """Remove the lost data of these blocks, and return it in the order of the file."""
@@ -150,6 +172,13 @@ class LostPages:
         return dropped
 
 
+def _again(change: Write | Resize | Allocate, lost: LostData) -> Write:
+    """Return the write of lost data together with a change."""
+    return Write(
+        change.path, lost.number, lost.offset, lost.data, change.size_before, change.now_ns
+    )
+
+
 def _changed_by(micro: MicroOperation) -> range:
     """Return the blocks in which a piece changes data."""
     match micro:
@@ -172,5 +201,5 @@ def _joined(lost: LostData, ranges: Sequence[LostData]) -> list[LostData]:
             before = each.data[: max(lost.offset - each.offset, 0)]
             behind = each.data[max(lost.end - each.offset, 0) :]
             start = min(each.offset, lost.offset)
-            lost = LostData(lost.number, start, before + lost.data + behind)
+            lost = lost._replace(offset=start, data=before + lost.data + behind)
     return sorted([*apart, lost], key=lambda each: each.offset)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sim.disk.cache.inode_table import InodeTable
-from sim.disk.cache.operation import Sync
+from sim.disk.cache.operation import Sync, SyncFailure
 from sim.disk.crash.micro_operation import Content, MicroOperation, SetSize, UnlinkName
 
 
@@ -74,16 +74,29 @@ class Surplus(NamedTuple):
 class LostData(NamedTuple):
     """Data of one block that a failed barrier has lost: it is in the page cache only.
 
-    It is carried over to the next lifetime, as an unwritten block is, and is in no ``Notes``.
+    ``is_new`` is whether nothing of its block was durable then, which does not matter to btrfs. It
+    is carried over to the next lifetime, as an unwritten block is, and is in no ``Notes``.
     """
 
     number: int
     offset: int
     data: bytes
+    policy: SyncFailure
+    is_new: bool
 
     @property
     def end(self) -> int:
         return self.offset + len(self.data)
+
+    @property
+    def returns_by_truncation(self) -> bool:
+        """Whether a truncation that ends in the block writes it."""
+        return not self.is_new and self.policy is not SyncFailure.BTRFS
+
+    @property
+    def returns_by_growth(self) -> bool:
+        """Whether it is written if the file grows behind the block, which it ended in."""
+        return not self.is_new
 
     def __str__(self) -> str:
         return f"lost data of inode {self.number}, bytes {self.offset} to {self.end}"

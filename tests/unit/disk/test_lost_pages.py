@@ -95,7 +95,7 @@ def test_lost_data_returns_with_the_next_write_to_its_block(
     ("offset", "content"),
     [(104, b"LLLLyLLLLL"), (98, b"LLLLLLLLLL"), (99, b"yLLLLLLLLL"), (108, b"LLLLLLLLyy")],
 )
-def test_a_write_over_a_part_of_lost_data_is_one_with_the_rest(
+def test_lost_data_beside_a_write_is_one_piece_with_it(
     policy: SyncFailure, offset: int, content: bytes
 ) -> None:
     file = _File(b"a" * 200, policy, XFS)
@@ -106,11 +106,46 @@ def test_a_write_over_a_part_of_lost_data_is_one_with_the_rest(
 
 
 @_LOSING
-def test_a_truncation_inside_a_block_writes_its_lost_data(policy: SyncFailure) -> None:
-    file = _File(b"a" * 2 * _BLOCK, policy)
+@pytest.mark.parametrize("size", [100, 200])
+def test_a_truncation_inside_a_block_writes_its_lost_data_but_on_btrfs(
+    policy: SyncFailure, size: int
+) -> None:
+    file = _File(b"a" * 200, policy)
     file.fail(b"L" * 30, 90)
-    file.process.ftruncate(file.descriptor, 100)
-    assert file.durable() == b"a" * 90 + b"L" * 10
+    file.process.ftruncate(file.descriptor, size)
+    lost = b"a" if policy is SyncFailure.BTRFS else b"L"
+    assert file.durable() == (b"a" * 90 + lost * 30 + b"a" * 80)[:size]
+
+
+@_LOSING
+@pytest.mark.parametrize(
+    "grow",
+    [
+        lambda file: file.process.ftruncate(file.descriptor, 300),
+        lambda file: file.process.posix_fallocate(file.descriptor, 0, 300),
+        lambda file: file.process.pwrite(file.descriptor, b"x", 9000),
+    ],
+    ids=["truncate", "fallocate", "write"],
+)
+def test_growth_of_a_file_writes_the_lost_data_of_its_last_block(
+    policy: SyncFailure, grow: Callable[[_File], object]
+) -> None:
+    file = _File(b"a" * 200, policy)
+    file.fail(b"L" * 30, 90)
+    grow(file)
+    assert file.durable()[:200] == b"a" * 90 + b"L" * 30 + b"a" * 80
+
+
+@pytest.mark.parametrize(("policy", "returns"), [("ext4", False), ("xfs", False), ("btrfs", True)])
+@pytest.mark.parametrize("size", [_BLOCK + 50, _BLOCK + 200])
+def test_only_btrfs_writes_the_lost_data_of_a_new_block_if_the_file_grows(
+    policy: str, returns: bool, size: int
+) -> None:
+    file = _File(b"a" * _BLOCK, SyncFailure(policy))
+    file.fail(b"L" * 100, _BLOCK)
+    file.process.ftruncate(file.descriptor, size)
+    content = b"L" * 100 if returns and size > _BLOCK + 100 else b""
+    assert file.durable() == b"a" * _BLOCK + content.ljust(size - _BLOCK, b"\0")
 
 
 @_LOSING
@@ -154,7 +189,7 @@ def test_only_the_new_blocks_of_an_append_are_unwritten() -> None:
     assert file.durable() == b"a" * 100 + b"L" * (_BLOCK - 100) + bytes(100)
 
 
-def test_a_hole_is_unwritten_too() -> None:
+def test_a_hole_is_unwritten() -> None:
     file = _File(b"a", SyncFailure.EXT4)
     file.process.ftruncate(file.descriptor, 3 * _BLOCK)
     file.process.fsync(file.descriptor)

@@ -18,7 +18,7 @@ from powercut.explorer.explore import explore
 from powercut.explorer.limits import Engine, Limits
 from powercut.interpose import dbm_libraries
 from powercut.interpose.interposed import interposed
-from sim.disk.cache.operation import FailedSync, Operation, Sync
+from sim.disk.cache.operation import DropPages, FailedSync, Operation, Sync
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
 from tests.sample import in_the_gate
@@ -230,7 +230,9 @@ def test_a_database_that_vacuum_makes_shorter_survives_on_btrfs() -> None:
 
 
 def _without_time(operation: Operation) -> Operation:
-    return operation if isinstance(operation, Sync | FailedSync) else operation._replace(now_ns=0)
+    if isinstance(operation, Sync | FailedSync | DropPages):
+        return operation
+    return operation._replace(now_ns=0)
 
 
 def test_a_run_repeats_itself_to_the_byte() -> None:

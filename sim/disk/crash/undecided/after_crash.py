@@ -84,7 +84,9 @@ def after_kill(lifetime: Lifetime, operations: Sequence[Operation], next_inode: 
     return box._replace(
         next_inode=next_inode,
         numbers=(ROOT,),
-        cache=KilledCache(before.base, page, _page_times(before.times_ns, operations)),
+        cache=KilledCache(
+            before.base, page, _page_times(before.times_ns, operations), unsynced.lost.inodes
+        ),
         durable=tuple(lifetime.durable),
         carried=unsynced.carried_over(len(operations)),
     )

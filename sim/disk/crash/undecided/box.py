@@ -38,12 +38,14 @@ class KilledCache:
     """The page cache that a kill leaves, as the next process reads it: ``layer`` above ``base``.
 
     Without ``base`` it lies above the platter. ``times_ns`` has for each inode the times of
-    access, modification and change that the operations of ``layer`` set, in nanoseconds.
+    access, modification and change that the operations of ``layer`` set, in nanoseconds. ``lost``
+    are the inodes of which failed barriers have lost data.
     """
 
     base: Inodes | None = None
     layer: Layer | None = None
     times_ns: Mapping[int, Times] = field(default_factory=dict)
+    lost: frozenset[int] = frozenset()
 
 
 class Box(NamedTuple):
@@ -178,6 +180,8 @@ def answer(box: Box, question: Question) -> Answer | _Met | Decision:
             found = _met(box, stack, parent(stack, number))
         case Property.TIMES:
             found = _times_ns(box, stack, number)
+        case Property.LOST_DATA:
+            found = int(box.cache is not None and number in box.cache.lost)
         case Property.ATTRIBUTES:
             met = _attributes(stack, number)
             found = met.inode if isinstance(met, _Met) else met

@@ -21,6 +21,7 @@ class Property(StrEnum):
     ATTRIBUTES = "attributes"
     TIMES = "times"
     NUMBER = "number"
+    LOST_DATA = "lost data"
 
 
 class Question(NamedTuple):

@@ -10,7 +10,7 @@ from immutables import Map
 from sim.disk.cache.inode import Inode
 from sim.disk.cache.inode_table import InodeTable
 from sim.disk.cache.lazy_inode import LazyInode
-from sim.disk.cache.operation import FailedSync, Operation, SyncFailure
+from sim.disk.cache.operation import Operation
 from sim.disk.crash.micro_operation import MicroOperation
 from sim.disk.crash.notes import Carried, Surplus
 from sim.disk.crash.ordering import Ordering
@@ -151,8 +151,6 @@ def _lifetime(box: Box, operations: Sequence[Operation], model: PersistenceModel
     unsynced = _UnsyncedAbove(model, box.platter, box.durable, box.carried)
     since = 0
     for number, operation in enumerate(operations, 1):
-        if isinstance(operation, FailedSync) and operation.policy is not SyncFailure.LYING:
-            raise NeedsWholeImage("pages that a failed sync has lost")
         if number == len(operations):
             since = len(unsynced.micros)
         unsynced.advance(operation, number)
