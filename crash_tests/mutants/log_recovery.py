@@ -50,6 +50,19 @@ lines_of_a_failed_barrier_are_trusted = Mutant(
     ),
 )
 
+pages_of_a_failed_append_are_kept = Mutant(
+    "recovery writes again to blocks that a failed append has left unwritten",
+    "event-log-framed",
+    (LostAck, SilentEmpty),
+    (
+        SourcePatch(
+            "system.host",
+            "self._calls.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)",
+            "pass",
+        ),
+    ),
+)
+
 replayed_entry_repeats_a_line = Mutant(
     "an entry is replayed from the last line that the log has",
     "event-log-pending",

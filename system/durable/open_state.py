@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import apsw
@@ -45,6 +46,7 @@ def open_state(host: Host, root_id: str | None, clock: SteadyClock | None = None
     if root_id is not None:
         _check_content(host.files, root_id)
     has_log = _renew_log(host.files)
+    _drop_pages(host.files)
     try:
         connection = _connected(host)
     except StateDamaged:
@@ -100,6 +102,16 @@ def _size_bytes(files: FileSystem) -> int:
         return file.size()
     finally:
         file.close()
+
+
+def _drop_pages(files: FileSystem) -> None:
+    """Let the page cache drop the database, of which a failed barrier may have lost pages.
+
+    SQLite writes them again in its next checkpoint, which ext4 would lose.
+    """
+    # What refuses this also refuses SQLite, which has an error for it.
+    with suppress(OSError):
+        files.open(STATE, OpenMode.WRITE).close()
 
 
 def _renew_log(files: FileSystem) -> bool:

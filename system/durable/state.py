@@ -5,7 +5,8 @@ its work has written is durable; if it raises, nothing of it has happened. State
 changed by ``Transaction.after_commit``, so it never shows a change that is not durable.
 
 If a commit fails, and not because of a full disk, it is unknown whether it is durable. So the
-database stops: every later transaction raises ``StateStopped`` until the next boot has read it.
+database stops: every later transaction raises ``StateStopped`` until the next boot has read it. It
+also stops if the barrier of a checkpoint fails.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import apsw
 
+from system.durable.checkpoint import Checkpoint
 from system.durable.commit_group import CommitGroup, Work
 from system.durable.errors import StateClosed, StateDamaged, StateStopped
 from system.durable.seconds import SteadyClock, seconds_of
@@ -84,17 +86,23 @@ class Transaction:
 class StateDatabase:
     """The open database of the root with this ``root_id``.
 
-    ``stopped`` is the reason why it accepts no more transactions, or None. Use ``run`` in
-    coroutines, and ``transact`` where nothing else uses the database at the same time.
+    Use ``run`` in coroutines, and ``transact`` where nothing else uses the database at the same
+    time.
     """
 
     def __init__(self, connection: Connection, clock: SteadyClock, workers: Workers) -> None:
         self._connection = connection
         self._clock = clock
         self._group = CommitGroup(workers, self._commit)
+        self._checkpoint = Checkpoint(connection)
         self._is_open = True
         self.root_id = ""
-        self.stopped: str | None = None
+        self._stopped: str | None = None
+
+    @property
+    def stopped(self) -> str | None:
+        """The reason why it accepts no more transactions, or None."""
+        return self._stopped or self._checkpoint.failure
 
     def transact(self, work: Callable[[Transaction], T]) -> T:
         """Return ``work(transaction)`` when everything that it has written is durable.
@@ -173,8 +181,8 @@ class StateDatabase:
         cause = failure if self._connection.in_transaction else _cause_of(failure)
         error = translated(cause)
         if isinstance(error, StateStopped) or self._connection.in_transaction:
-            self.stopped = str(cause)
-            error = StateStopped(STATE, self.stopped)
+            self._stopped = str(cause)
+            error = StateStopped(STATE, self._stopped)
         error.__cause__ = failure
         return error
 
@@ -195,11 +203,14 @@ class StateDatabase:
     def close(self) -> None:
         """Move all content into the database file, and close it; a second call does nothing.
 
-        A failure loses nothing: the rest stays in the write-ahead log of SQLite.
+        A database that has stopped is closed as it is. A failure loses nothing: the rest stays in
+        the write-ahead log of SQLite.
         """
         if not self._is_open:
             return
         self._is_open = False
+        if self.stopped is not None:
+            self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         with suppress(apsw.Error):
             self._connection.close()
 

@@ -1,0 +1,41 @@
+"""Checkpoints of SQLite: its write-ahead log is moved into ``state.db`` after a commit.
+
+SQLite ignores a checkpoint that fails, and repeats it. If the barrier of the database failed, that
+may be wrong: ext4 loses what is written again to the blocks of a failed append, and SQLite would
+have overwritten its log by then (docs/disk.md, Failed barriers). So the database stops, its log
+stays as it is, and the next boot drops the database from the page cache before the next checkpoint.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import apsw
+
+if TYPE_CHECKING:
+    from apsw import Connection
+
+_MOST_PAGES: Final = 1000
+"""The pages in the log after which it is moved; the same as in SQLite itself."""
+
+
+class Checkpoint:
+    """The hook of a connection that moves its log into the database, as that of SQLite does.
+
+    ``failure`` is the reason why a barrier has failed, or None. After that it moves nothing.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.failure: str | None = None
+        # The connection refers to it, and it does not refer to the connection.
+        connection.set_wal_hook(self)
+
+    def __call__(self, connection: Connection, name: str, pages: int) -> int:
+        if pages >= _MOST_PAGES and self.failure is None:
+            try:
+                connection.wal_checkpoint(name)
+            except apsw.Error as failure:
+                # The commit is durable, and after other failures the next one tries again.
+                if getattr(failure, "extendedresult", 0) == apsw.SQLITE_IOERR_FSYNC:
+                    self.failure = str(failure)
+        return apsw.SQLITE_OK
