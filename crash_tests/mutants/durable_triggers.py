@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from crash_tests.mutants.folders import DURABLE_TESTS
 from oracles.durable.violations import (
     EndlessRetry,
     FreedKey,
@@ -226,6 +227,17 @@ log_of_sqlite_is_not_renewed = Mutant(
             "system.durable.open_state",
             "has_log = _renew_log(host.files)",
             "has_log = host.files.kind(STATE_LOG) is not None",
+        ),
+    ),
+)
+
+pages_of_a_failed_checkpoint_are_kept = Mutant(
+    "SQLite writes again to blocks that a failed checkpoint has left unwritten",
+    patches=(SourcePatch("system.durable.open_state", "_drop_pages(host.files)", "pass"),),
+    tests=(
+        (
+            f"{DURABLE_TESTS}/test_failed_checkpoints.py"
+            "::test_no_commit_is_lost_if_the_barrier_of_a_checkpoint_fails[1-ext4-kill]"
         ),
     ),
 )

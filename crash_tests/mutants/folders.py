@@ -5,4 +5,5 @@ from __future__ import annotations
 from typing import Final
 
 SYSTEM_TESTS: Final = "tests/unit/system"
+DURABLE_TESTS: Final = "tests/unit/durable"
 AGENT_TESTS: Final = f"{SYSTEM_TESTS}/agents"

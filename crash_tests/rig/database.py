@@ -14,6 +14,9 @@ from system.storage.database_pragmas import DATABASE_PRAGMAS
 PAGE_BYTES: Final = 1_024
 """Two sectors: a page can be torn, and a crash point has few survivor sets."""
 
+_LOG_PAGES: Final = 128
+"""The pages of a write-ahead log after which SQLite moves it, so that a run has checkpoints."""
+
 
 class SimulatedDatabase:
     """The databases of one simulated host; implements ``system.ports.Database``."""
@@ -35,7 +38,11 @@ class SimulatedDatabase:
         connection = connect(self._process, path if path.startswith("/") else f"/{path}")
         self._connections.append(connection)
         try:
-            for pragma in (f"PRAGMA page_size={PAGE_BYTES}", *DATABASE_PRAGMAS):
+            for pragma in (
+                f"PRAGMA page_size={PAGE_BYTES}",
+                f"PRAGMA wal_autocheckpoint={_LOG_PAGES}",
+                *DATABASE_PRAGMAS,
+            ):
                 connection.execute(pragma).fetchall()
         except apsw.Error:
             connection.close(True)

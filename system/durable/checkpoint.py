@@ -8,30 +8,29 @@ stays as it is, and the next boot drops the database from the page cache before 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import apsw
 
 if TYPE_CHECKING:
     from apsw import Connection
 
-_MOST_PAGES: Final = 1000
-"""The pages in the log after which it is moved; the same as in SQLite itself."""
-
 
 class Checkpoint:
-    """The hook of a connection that moves its log into the database, as that of SQLite does.
+    """The hook of a connection that moves its log into the database, in place of that of SQLite.
 
-    ``failure`` is the reason why a barrier has failed, or None. After that it moves nothing.
+    It does so at as many pages as SQLite does: 1,000, or ``PRAGMA wal_autocheckpoint``. ``failure``
+    is the reason why a barrier has failed, or None. After that it moves nothing.
     """
 
     def __init__(self, connection: Connection) -> None:
         self.failure: str | None = None
+        self._most_pages = connection.pragma("wal_autocheckpoint")
         # The connection refers to it, and it does not refer to the connection.
         connection.set_wal_hook(self)
 
     def __call__(self, connection: Connection, name: str, pages: int) -> int:
-        if pages >= _MOST_PAGES and self.failure is None:
+        if pages >= self._most_pages and self.failure is None:
             try:
                 connection.wal_checkpoint(name)
             except apsw.Error as failure:

@@ -298,7 +298,7 @@ def test_a_database_in_use_is_refused(tmp_path: Path) -> None:
 
 def test_a_database_that_can_only_be_read_is_refused(bench: Bench) -> None:
     bench.state.close()
-    bench.fail("open *state.db #2 EMFILE")
+    bench.fail("open *state.db #3 EMFILE")
     with pytest.raises(StateStopped, match="it can be opened for reading only"):
         open_state(bench.host, bench.root_id)
     open_state(bench.host, bench.root_id).close()
