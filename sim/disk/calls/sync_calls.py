@@ -35,18 +35,19 @@ class SyncCalls(ProcessState):
     def _sync(
         self, file: OpenFile, *, data_only: bool = False, start: int = 0, end: int = 0
     ) -> None:
-        """Sync, and report once an error that another description met since the last sync.
+        """Sync, or report once an error that another description met since the last sync.
 
         With ``end``, only the data in the pages from byte ``start`` up to ``end`` is synced.
         Each open file description counts the errors that it has reported: errseq_t of Linux.
         """
         disk, number = self.disk, file.number
+        errors = disk.sync_errors.get(number, 0)
+        if errors != file.sync_errors:
+            # ext4 and xfs of Linux 6.18 return before they commit, and before they flush the disk.
+            file.sync_errors = errors
+            raise os_error(errno.EIO)
         try:
             disk.sync(number, file.path, data_only, start, end)
         except OSError:
             file.sync_errors = disk.sync_errors.get(number, 0)
             raise
-        errors = disk.sync_errors.get(number, 0)
-        if errors != file.sync_errors:
-            file.sync_errors = errors
-            raise os_error(errno.EIO)

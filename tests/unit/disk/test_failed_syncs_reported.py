@@ -79,6 +79,20 @@ def test_two_failures_are_reported_to_other_descriptions_as_one() -> None:
     assert errors(process, [descriptors[1]] * 2) == [True, False]
 
 
+@pytest.mark.parametrize("policy", [SyncFailure.EXT4, SyncFailure.XFS, SyncFailure.BTRFS])
+def test_a_sync_that_reports_the_failure_of_another_one_makes_nothing_durable(
+    policy: SyncFailure,
+) -> None:
+    process, descriptors = prepared(policy)
+    assert errors(process, descriptors[:1]) == [True]
+    process.chmod("/a", 0o600)
+    unsynced = list(process.disk.unsynced().micros)
+    assert errors(process, descriptors[1:]) == [True, True]
+    assert list(process.disk.unsynced().micros) == unsynced
+    assert errors(process, descriptors[1:2]) == [False]
+    assert list(process.disk.unsynced().micros) != unsynced
+
+
 def test_the_ext4_journal_policy_reports_the_failure_at_the_next_sync() -> None:
     process, descriptors = prepared(SyncFailure.EXT4_JOURNAL)
     assert errors(process, [descriptors[0]] * 3) == [False, True, False]
@@ -90,8 +104,12 @@ def test_a_lying_disk_reports_no_failure() -> None:
     assert errors(process, descriptors) == [False, False, False]
 
 
-@pytest.mark.parametrize("policy", [SyncFailure.EXT4, SyncFailure.EXT4_JOURNAL])
-def test_after_a_failure_the_disk_goes_on_without_its_interposer(policy: SyncFailure) -> None:
+@pytest.mark.parametrize(
+    ("policy", "reporting"), [(SyncFailure.EXT4, []), (SyncFailure.EXT4_JOURNAL, ["Sync"])]
+)
+def test_after_a_failure_the_disk_goes_on_without_its_interposer(
+    policy: SyncFailure, reporting: list[str]
+) -> None:
     process, descriptors = prepared(policy)
     errors(process, descriptors[:1])
     process.disk.interposer = None
@@ -100,7 +118,7 @@ def test_after_a_failure_the_disk_goes_on_without_its_interposer(policy: SyncFai
     process.rename("/a", "/b")
     process.close(process.open("/a", os.O_CREAT | os.O_RDWR))
     kinds = [type(operation).__name__ for operation in process.disk.journal]
-    assert kinds == ["Create", "Write", "FailedSync", "Write", "Sync", "Rename", "Create"]
+    assert kinds == ["Create", "Write", "FailedSync", "Write", *reporting, "Rename", "Create"]
 
 
 def test_a_write_that_syncs_fails_with_its_sync_and_leaves_the_offset() -> None:
