@@ -11,7 +11,16 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from sim.disk.cache.inode import BLOCK_BYTES, Inode
-from sim.disk.cache.operation import Allocate, Operation, Resize, SyncFailure, Write
+from sim.disk.cache.operation import (
+    Allocate,
+    FailedSync,
+    Operation,
+    Resize,
+    Sync,
+    SyncFailure,
+    Write,
+)
+from sim.disk.crash.barrier import pages_of
 from sim.disk.crash.micro_operation import MicroOperation, WriteBlock, ZeroTail
 from sim.disk.crash.notes import LostData, UnwrittenBlock
 
@@ -21,12 +30,14 @@ _NONE: Final[frozenset[int]] = frozenset()
 class LostPages:
     """The lost data and the unwritten blocks of all files; true if there are any."""
 
-    __slots__ = ("_lost", "_unwritten")
+    __slots__ = ("_changed", "_lost", "_unwritten")
 
     def __init__(self) -> None:
         # By inode and block; the ranges of a block do not touch one another.
         self._lost: dict[int, dict[int, list[LostData]]] = {}
         self._unwritten: dict[int, set[int]] = {}
+        # By inode: the unwritten blocks to which something was written since the last barrier.
+        self._changed: dict[int, set[int]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._lost or self._unwritten)
@@ -36,8 +47,9 @@ class LostPages:
             for block in sorted(self._lost[number]):
                 yield from self._lost[number][block]
         for number in sorted(self._unwritten):
+            changed = self._changed.get(number, _NONE)
             for block in sorted(self._unwritten[number]):
-                yield UnwrittenBlock(number, block)
+                yield UnwrittenBlock(number, block, block in changed)
 
     @property
     def inodes(self) -> frozenset[int]:
@@ -54,6 +66,8 @@ class LostPages:
         """Take over an unwritten block, or data of one block that is lost."""
         if isinstance(each, UnwrittenBlock):
             self._unwritten.setdefault(each.number, set()).add(each.block)
+            if each.is_changed:
+                self._changed.setdefault(each.number, set()).add(each.block)
             return
         blocks = self._lost.setdefault(each.number, {})
         ranges = blocks.pop(each.offset // BLOCK_BYTES, [])
@@ -74,6 +88,14 @@ class LostPages:
                 data = write.data[start - write.offset : limit - write.offset]
                 self.add(LostData(number, start, data, policy, is_new))
             start = limit
+
+    def end_changes(self, sync: Sync | FailedSync) -> None:
+        """Note that nothing is unsynced in the unwritten blocks of a barrier any more."""
+        first, end = pages_of(sync)
+        for number in [sync.inode] if sync.inode else list(self._changed):
+            changed = self._changed.pop(number, set())
+            if left := {block for block in changed if not first <= block * BLOCK_BYTES < end}:
+                self._changed[number] = left
 
     # -- changes -------------------------------------------------------------------------
 
@@ -100,6 +122,9 @@ class LostPages:
         parts: list[Write] = []
         start, data = write.offset, write.data
         end = start + len(data)
+        if unwritten := self._unwritten.get(write.inode):
+            blocks = range(start // BLOCK_BYTES, -(-end // BLOCK_BYTES))
+            self._changed.setdefault(write.inode, set()).update(unwritten.intersection(blocks))
         for lost in self._take(write.inode, start // BLOCK_BYTES, (end - 1) // BLOCK_BYTES):
             if lost.end < start or end < lost.offset:
                 parts.append(_again(write, lost))
@@ -161,7 +186,7 @@ class LostPages:
             block
             for micro in unsynced if micro.number == number
             for block in _changed_by(micro)
-        }  # fmt: skip
+        } | self._changed.get(number, _NONE)  # fmt: skip
         known = {*self._lost.get(number, ()), *self._unwritten.get(number, ())}
         within = range(start // BLOCK_BYTES, -(-end // BLOCK_BYTES))
         dropped = [block for block in sorted(known - dirty) if block in within]

@@ -103,10 +103,14 @@ class LostData(NamedTuple):
 
 
 class UnwrittenBlock(NamedTuple):
-    """A block of a file that reads as zeros after a power cut, whatever is written to it."""
+    """A block of a file that reads as zeros after a power cut, whatever is written to it.
+
+    ``is_changed`` is whether something was written to it that no barrier has covered since.
+    """
 
     number: int
     block: int
+    is_changed: bool = False
 
     def __str__(self) -> str:
         return f"unwritten block {self.block} of inode {self.number}"

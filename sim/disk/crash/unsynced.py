@@ -203,6 +203,7 @@ class Unsynced:
                 self._note_order(sync, number)
                 return
         self._cut(sync)
+        self.lost.end_changes(sync)
         self._note_order(sync, number)
         with_losses = with_losses_of(self._ordering, sync.inode)
         if len(with_losses) > len(self._ordering.micros):
@@ -273,6 +274,7 @@ class Unsynced:
         platter = self.table.get(failed.inode)
         for write in lost_by(failed, self.micros):
             self.lost.lose(write, failed.policy, platter)
+        self.lost.end_changes(failed)
         self._keep(list(left_by(failed, self.micros)))
         self.allows_more = True
 

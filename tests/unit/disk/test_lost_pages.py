@@ -231,6 +231,38 @@ def test_a_page_in_which_something_is_unsynced_is_not_dropped() -> None:
     assert file.read() == b"L" * 100 + b"x" + b"L" * (_BLOCK - 101) + b"a" * _BLOCK
 
 
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_an_unwritten_block_that_was_written_is_not_dropped_before_the_next_barrier(
+    is_killed: bool,
+) -> None:
+    file = _File(b"a" * _BLOCK, SyncFailure.EXT4)
+    file.fail(b"L" * 20, _BLOCK)
+    file.write(b"M" * 10, _BLOCK)
+    synced = file.process.open("/f", os.O_WRONLY | os.O_DSYNC)
+    file.process.pwrite(synced, b"b", 0)
+    if is_killed:
+        file.kill()
+    file.drop()
+    assert file.read()[_BLOCK:] == b"M" * 10 + b"L" * 10
+    assert file.durable()[_BLOCK:] == bytes(20)
+    file.drop()
+    assert file.read()[_BLOCK:] == bytes(20)
+    file.write(b"M" * 10, _BLOCK)
+    assert file.durable()[_BLOCK:] == b"M" * 10 + bytes(10)
+
+
+def test_a_barrier_that_fails_lets_an_unwritten_block_be_dropped() -> None:
+    file = _File(b"a" * _BLOCK, SyncFailure.EXT4)
+    file.fail(b"L" * 20, _BLOCK)
+    file.write(b"M" * 10, _BLOCK)
+    file.disk.interposer = FailingSyncs(SyncFailure.EXT4)
+    with pytest.raises(OSError, match="Input/output error"):
+        file.process.fsync(file.descriptor)
+    file.disk.interposer = None
+    file.drop()
+    assert file.read()[_BLOCK:] == bytes(20)
+
+
 @pytest.mark.parametrize(
     ("offset", "length", "blocks"),
     [
