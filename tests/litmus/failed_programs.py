@@ -37,10 +37,12 @@ class File:
         self._calls = calls
         self._directory = directory
         self._descriptor = calls.open(f"{directory}/f", os.O_CREAT | os.O_RDWR | os.O_NOATIME)
+        self._other_descriptor = calls.open(f"{directory}/f", os.O_RDONLY)
         self.reads: list[str] = []
 
     def close(self) -> None:
         self._calls.close(self._descriptor)
+        self._calls.close(self._other_descriptor)
 
     def durable(self, *texts: str) -> None:
         """Write texts (runs, such as ``A4096``) one behind the other, and make all durable."""
@@ -79,6 +81,11 @@ class File:
     def failing(self) -> AbstractContextManager[None]:
         """The time in which the device fails; a real one knows it by the letters."""
         return nullcontext()
+
+    def report_failure(self) -> None:
+        """Sync by another descriptor, which reports that the device has failed before."""
+        with pytest.raises(OSError, match="Input/output error"):
+            self._calls.fsync(self._other_descriptor)
 
     def fsync(self) -> None:
         self._calls.fsync(self._descriptor)
@@ -204,6 +211,14 @@ def append_then_a_truncation_to_a_larger_size(file: File) -> None:
     file.fsync()
 
 
+def append_whose_barrier_reports_a_failure(file: File) -> None:
+    file.durable("A4096", "A4096")
+    file.write("C100", 0)
+    file.fail()
+    file.write("B100", 8192)
+    file.report_failure()
+
+
 def unallocated_block_written_again(file: File) -> None:
     file.durable("A4096")
     file.truncate(12288)
@@ -239,6 +254,7 @@ PROGRAMS: Final[tuple[Callable[[File], None], ...]] = (
     overwrite_that_is_not_dropped_beside_unsynced_data,
     overwrite_cut_by_a_truncation,
     append_then_a_truncation_to_a_larger_size,
+    append_whose_barrier_reports_a_failure,
     unallocated_block_written_again,
     allocated_block_written_again,
 )
