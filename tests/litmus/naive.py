@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
-from sim.disk.cache.operation import FailedSync, Operation, Rename, Sync, Write
+from sim.disk.cache.operation import DropPages, FailedSync, Operation, Rename, Sync, Write
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import (
     Coverage,
@@ -23,7 +23,7 @@ from sim.disk.crash.persistence import (
 )
 from tests.litmus.naive_barrier import Barrier
 from tests.litmus.naive_cut import losses, pieces_of
-from tests.litmus.naive_failed import left_by
+from tests.litmus.naive_failed import LostData
 from tests.litmus.naive_log import waits_for, waits_for_commit
 from tests.litmus.naive_order import is_metadata, needs, ordered, unit_of
 from tests.litmus.naive_piece import (
@@ -55,8 +55,11 @@ class NaiveDisk:
         self.platter: Platter = {}
         for number, inode in image.platter.items():
             content = inode.read(0, inode.size)
-            self.platter[number] = Node(inode.mode, inode.size, content, dict(inode.entries))
+            blocks = frozenset(inode.blocks)
+            entries = dict(inode.entries)
+            self.platter[number] = Node(inode.mode, inode.size, content, entries, blocks)
         self.unsynced: list[Piece] = []
+        self.lost = LostData()
         self.unsettled: set[tuple[Entry, int]] = set()
         self.old_tails: OldTails = {}
         self.calls: list[Operation] = []
@@ -74,12 +77,16 @@ class NaiveDisk:
             self.old_tails = barrier.old_tails(self.old_tails)
             self.unsynced = barrier.carry_out(self.unsettled)
         elif isinstance(operation, FailedSync):
-            self.unsynced = left_by(operation, self.unsynced)
+            self.unsynced = self.lost.fail(operation, self.unsynced, self.platter)
+        elif isinstance(operation, DropPages):
+            self.lost.drop(operation, self.unsynced)
         else:
-            self.unsynced += pieces_of(
-                operation, call, self.model, self.platter, self.unsynced, self.unsettled,
-                self.old_tails, self.calls,
-            )  # fmt: skip
+            for part in self.lost.parts_of(operation):
+                pieces = pieces_of(
+                    part, call, self.model, self.platter, self.unsynced, self.unsettled,
+                    self.old_tails, self.calls,
+                )  # fmt: skip
+                self.unsynced += self.lost.reaching(pieces)
         self.calls.append(operation)
         self.numbered[call] = operation
 
@@ -192,10 +199,19 @@ class NaiveDisk:
 
     def tree(self, pieces: list[Piece]) -> Tree:
         """Return the visible disk after these pieces reached the platter, in program order."""
+        return frozenset(_walk("/", 1, self._with(pieces)))
+
+    def cached(self) -> Tree:
+        """Return the visible disk after a kill."""
+        platter = self._with(self.unsynced)
+        self.lost.show(platter)
+        return frozenset(_walk("/", 1, platter))
+
+    def _with(self, pieces: list[Piece]) -> Platter:
         platter = copied(self.platter)
         for piece in pieces:
             apply(piece, platter)
-        return frozenset(_walk("/", 1, platter))
+        return platter
 
 
 def killed_trees(
@@ -211,7 +227,7 @@ def killed_trees(
         naive = NaiveDisk(model, image)
         for number, operation in enumerate(before if part is None else [*before, part], 1):
             naive.advance(operation, number)
-        yield naive.tree(naive.unsynced)
+        yield naive.cached()
 
 
 def _stale(piece: Data) -> bytes:

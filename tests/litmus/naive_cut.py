@@ -97,10 +97,10 @@ def _write(
     pieces: list[Piece] = []
     if _up(before) <= write.offset and not model.sequential:
         pieces += _end_of_block(write, call, _up(before), platter, unsynced)
-    for block_start, block_end in _parts(write.offset, end, BLOCK):
+    for block_start, block_end in parts(write.offset, end, BLOCK):
         block = block_start // BLOCK
         new = block * BLOCK >= write.size_before or _allocated(inode, block, unsynced)
-        for start, stop in _parts(block_start, block_end, model.unit_bytes):
+        for start, stop in parts(block_start, block_end, model.unit_bytes):
             data = write.data[start - write.offset : stop - write.offset]
             appended = start >= write.size_before
             grows_to = stop if model.sequential else 0
@@ -137,14 +137,14 @@ def _sizes_of(inode: int, platter: Platter, unsynced: list[Piece]) -> tuple[int,
     return known, others
 
 
-def _parts(start: int, end: int, unit: int) -> list[tuple[int, int]]:
+def parts(start: int, end: int, unit: int) -> list[tuple[int, int]]:
     """Cut a range at the multiples of ``unit``."""
-    parts = []
+    found = []
     while start < end:
         stop = min(end, (start // unit + 1) * unit)
-        parts.append((start, stop))
+        found.append((start, stop))
         start = stop
-    return parts
+    return found
 
 
 def _allocated(inode: int, block: int, unsynced: list[Piece]) -> bool:
@@ -175,7 +175,7 @@ def _resize(
     freed = (size + BLOCK - 1) // BLOCK * BLOCK
     zeros: list[Piece] = [
         Zeros(call, inode, start, stop - start)
-        for start, stop in _parts(size, min(freed, before), model.unit_bytes or BLOCK)
+        for start, stop in parts(size, min(freed, before), model.unit_bytes or BLOCK)
     ]
 
     def sized(drops_from: int, *, needs_zeros: bool = False) -> Size:
@@ -209,7 +209,7 @@ def _growth(
     inode: int, size: int, before: int, call: int, model: PersistenceModel, old_tails: OldTails
 ) -> list[Piece]:
     tail = old_tails.get((inode, before), b"")[: size - before]
-    over = _parts(before, before + len(tail), model.unit_bytes or BLOCK)
+    over = parts(before, before + len(tail), model.unit_bytes or BLOCK)
     return [
         Size(call, inode, size, Sized.TRUNCATE, tail_at=before, old_tail=tail),
         *(Zeros(call, inode, start, stop - start) for start, stop in over),

@@ -1,51 +1,212 @@
-"""The pieces that a failed barrier leaves: ``docs/disk.md``, "Failed barriers"."""
+"""Lost data in the page cache: ``docs/disk.md``, "Failed barriers"."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 
-from sim.disk.cache.operation import FailedSync, SyncFailure
-from tests.litmus.naive_piece import BLOCK, Data, Piece, Size, Sized
+from sim.disk.cache.operation import (
+    Allocate,
+    DropPages,
+    FailedSync,
+    Operation,
+    Resize,
+    SyncFailure,
+    Write,
+)
+from tests.litmus.naive_cut import parts
+from tests.litmus.naive_piece import BLOCK, Data, Piece, Platter, Size, Sized, Zeros
 
 
-def left_by(failed: FailedSync, pieces: list[Piece]) -> list[Piece]:
-    """Return the pieces without data in the pages of the barrier, and sizes of writes there."""
-    if failed.policy is SyncFailure.LYING:
-        return pieces
-    left: list[Piece] = []
+class LostData:
+    """The content of the page cache that neither the platter nor an unsynced piece has.
+
+    ``lost`` has the bytes by inode and offset. ``unwritten`` are blocks, by inode and number, of
+    which no data reaches the platter. ``sizes`` are the sizes that calls gave to files.
+    """
+
+    def __init__(self) -> None:
+        self.lost: dict[tuple[int, int], int] = {}
+        self.unwritten: set[tuple[int, int]] = set()
+        self.sizes: dict[int, int] = {}
+
+    def fail(self, failed: FailedSync, pieces: list[Piece], platter: Platter) -> list[Piece]:
+        """Lose the data in the pages of a barrier; return the pieces that are left."""
+        if failed.policy is SyncFailure.LYING:
+            return pieces
+        lost = _data_in_pages(failed, pieces)
+        self.lost |= lost
+        if failed.policy is SyncFailure.EXT4:
+            self.unwritten |= {
+                (inode, offset // BLOCK)
+                for inode, offset in lost
+                if inode not in platter or not platter[inode].has_data(offset // BLOCK)
+            }
+        keeps_sizes = failed.policy in (SyncFailure.EXT4, SyncFailure.BTRFS)
+        left: list[Piece] = []
+        for piece in pieces:
+            if piece.inode != failed.inode:
+                left.append(piece)
+            elif isinstance(piece, Data):
+                pages = {block for block in _blocks(piece) if _is_in_pages(failed, block)}
+                left += _without(piece, pages, with_sizes=keeps_sizes)
+            elif keeps_sizes or not _counts_as_written(failed, piece):
+                left.append(piece)
+        return left
+
+    def parts_of(self, operation: Operation) -> Sequence[Operation]:
+        """Return an operation together with the lost data that it makes unsynced again.
+
+        That is data of the blocks in which it begins and ends. What adjoins a write is a part of
+        it, and all else is written before.
+        """
+        match operation:
+            case Write(inode=inode, offset=offset, data=data, size_before=before):
+                self.sizes[inode] = max(before, offset + len(data))
+                written = dict(enumerate(data, offset))
+                content = self._taken(inode, {at // BLOCK for at in written}) | written
+                self._lose_in_unwritten(inode, written)
+                writes = [operation._replace(offset=at, data=run) for at, run in _runs(content)]
+                return sorted(writes, key=lambda each: each.offset <= offset < _end(each))
+            case Resize(path, inode, size, before, now_ns):
+                self.sizes[inode] = size
+                self._truncate(inode, size)
+                is_in_block = size < before and size % BLOCK
+                content = self._taken(inode, {size // BLOCK}) if is_in_block else {}
+                runs = _runs(content)
+                return [*(Write(path, inode, *run, before, now_ns) for run in runs), operation]
+            case Allocate(inode=inode, end=end, size_before=before):
+                self.sizes[inode] = max(before, end)
+        return [operation]
+
+    def _taken(self, inode: int, blocks: set[int]) -> dict[int, int]:
+        """Remove and return the lost bytes of blocks that can be written."""
+        found = {
+            offset: byte
+            for (number, offset), byte in self.lost.items()
+            if number == inode
+            and offset // BLOCK in blocks
+            and (inode, offset // BLOCK) not in self.unwritten
+        }
+        for offset in found:
+            del self.lost[inode, offset]
+        return found
+
+    def _lose_in_unwritten(self, inode: int, written: Mapping[int, int]) -> None:
+        for offset, byte in written.items():
+            if (inode, offset // BLOCK) in self.unwritten:
+                self.lost[inode, offset] = byte
+
+    def _truncate(self, inode: int, size: int) -> None:
+        for number, offset in list(self.lost):
+            if number == inode and offset >= size:
+                del self.lost[number, offset]
+        self.unwritten = {
+            (number, block)
+            for number, block in self.unwritten
+            if number != inode or block * BLOCK < size
+        }
+
+    def reaching(self, pieces: list[Piece]) -> Iterator[Piece]:
+        """Yield new pieces without the data that goes to unwritten blocks."""
+        for piece in pieces:
+            if isinstance(piece, Data):
+                unwritten = {block for inode, block in self.unwritten if inode == piece.inode}
+                yield from _without(piece, unwritten, with_sizes=True)
+            else:
+                yield piece
+
+    def drop(self, dropped: DropPages, pieces: list[Piece]) -> None:
+        """Forget the lost data of blocks in which nothing is unsynced."""
+        unsynced = {
+            (piece.inode, block)
+            for piece in pieces
+            if isinstance(piece, Data | Zeros)
+            for block in _blocks(piece)
+        }
+
+        def is_dropped(inode: int, block: int) -> bool:
+            is_touched = inode == dropped.inode and _is_in_pages(dropped, block)
+            return is_touched and (inode, block) not in unsynced
+
+        self.unwritten = {each for each in self.unwritten if not is_dropped(*each)}
+        self.lost = {
+            (inode, offset): byte
+            for (inode, offset), byte in self.lost.items()
+            if not is_dropped(inode, offset // BLOCK)
+        }
+
+    def show(self, platter: Platter) -> None:
+        """Turn a platter with all unsynced pieces into the page cache."""
+        for (inode, offset), byte in self.lost.items():
+            platter[inode].put(offset, bytes([byte]))
+        for inode, size in self.sizes.items():
+            platter[inode].size = size
+
+
+def _data_in_pages(failed: FailedSync, pieces: list[Piece]) -> dict[tuple[int, int], int]:
+    """Return the unsynced bytes in the pages of a barrier, by inode and offset."""
+    found: dict[int, int] = {}
     for piece in pieces:
-        if piece.inode == failed.inode and isinstance(piece, Data):
-            left += _in_other_pages(failed, piece)
-        elif piece.inode != failed.inode or not _counts_as_written(failed, piece):
-            left.append(piece)
-    return left
+        match piece:
+            case Data(inode=failed.inode):
+                found |= dict(enumerate(piece.data, piece.offset))
+            case Zeros(inode=failed.inode):
+                over = range(piece.offset, piece.end)
+                found = {offset: byte for offset, byte in found.items() if offset not in over}
+            case Size(inode=failed.inode, is_set=True):
+                found = {offset: byte for offset, byte in found.items() if offset < piece.size}
+    return {
+        (failed.inode, offset): byte
+        for offset, byte in found.items()
+        if _is_in_pages(failed, offset // BLOCK)
+    }
 
 
 def _counts_as_written(failed: FailedSync, piece: Piece) -> bool:
     match piece:
         case Size(sized=Sized.WRITE | Sized.WITHIN):
-            return _is_in_pages(failed, piece.size - 1)
+            return _is_in_pages(failed, (piece.size - 1) // BLOCK)
         case Size(sized=Sized.BLOCK):
             return not failed.end
     return False
 
 
-def _in_other_pages(failed: FailedSync, data: Data) -> Iterator[Data]:
-    """Yield the parts of a piece in other pages, whole pages as one."""
-    start, end = data.offset, data.offset + len(data.data)
-    kept = [byte for byte in range(start, end) if not _is_in_pages(failed, byte)]
-    before = [byte for byte in kept if byte < failed.start]
-    behind = [byte for byte in kept if byte > failed.start]
-    for part in (before, behind):
-        if part:
-            first, last = part[0], part[-1] + 1
-            grows_to = min(data.grows_to, last)
-            content = data.data[first - start : last - start]
-            yield replace(data, offset=first, data=content, grows_to=grows_to)
+def _is_in_pages(operation: FailedSync | DropPages, block: int) -> bool:
+    start, end = operation.start, operation.end
+    return not end or start // BLOCK <= block <= (end - 1) // BLOCK
 
 
-def _is_in_pages(failed: FailedSync, byte: int) -> bool:
-    if not failed.end:
-        return True
-    return failed.start // BLOCK <= byte // BLOCK <= (failed.end - 1) // BLOCK
+def _blocks(piece: Data | Zeros) -> range:
+    return range(piece.offset // BLOCK, (piece.end - 1) // BLOCK + 1)
+
+
+def _without(data: Data, blocks: Collection[int], *, with_sizes: bool) -> Iterator[Piece]:
+    """Yield the parts of a piece in other blocks, and the sizes of those in these blocks."""
+    ranges = parts(data.offset, data.end, BLOCK)
+    for is_lost, group in groupby(ranges, lambda each: each[0] // BLOCK in blocks):
+        among = list(group)
+        start, end = among[0][0], among[-1][1]
+        grows_to = min(data.grows_to, end)
+        if not is_lost:
+            content = data.data[start - data.offset : end - data.offset]
+            yield replace(data, offset=start, data=content, grows_to=grows_to)
+        elif with_sizes and grows_to:
+            yield Size(data.call, data.inode, grows_to, Sized.WRITE)
+
+
+def _runs(content: Mapping[int, int]) -> list[tuple[int, bytes]]:
+    """Return the ranges of bytes without a gap, by offset."""
+    runs: list[tuple[int, bytes]] = []
+    for offset in sorted(content):
+        start, run = runs[-1] if runs else (offset, b"")
+        if start + len(run) == offset:
+            runs[-1:] = [(start, run + bytes([content[offset]]))]
+        else:
+            runs.append((offset, bytes([content[offset]])))
+    return runs
+
+
+def _end(write: Write) -> int:
+    return write.offset + len(write.data)

@@ -44,6 +44,10 @@ class Data:
     appended: bool
     grows_to: int = 0
 
+    @property
+    def end(self) -> int:
+        return self.offset + len(self.data)
+
 
 @dataclass(frozen=True)
 class Zeros:
@@ -53,6 +57,10 @@ class Zeros:
     inode: int
     offset: int
     length: int
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.length
 
 
 class Sized(Enum):
@@ -170,16 +178,25 @@ class Node:
     """One inode on the platter.
 
     ``content`` may be longer than ``size``; the rest is not visible until the file grows.
+    ``blocks`` are the numbers of those that data was written to.
     """
 
     mode: int
     size: int = 0
     content: bytes = b""
     entries: dict[str, int] = field(default_factory=dict)
+    blocks: frozenset[int] = frozenset()
 
     def put(self, offset: int, data: bytes) -> None:
         content = self.content.ljust(offset, b"\0")
         self.content = content[:offset] + data + content[offset + len(data) :]
+
+    def drop_from(self, offset: int) -> None:
+        self.content = self.content[:offset]
+        self.blocks = frozenset(block for block in self.blocks if block * BLOCK < offset)
+
+    def has_data(self, block: int) -> bool:
+        return block in self.blocks and block * BLOCK < self.size
 
 
 Platter = dict[int, Node]
@@ -202,17 +219,18 @@ def apply(piece: Piece, platter: Platter) -> None:
     match piece:
         case Data():
             node.put(piece.offset, piece.data)
+            node.blocks |= set(range(piece.offset // BLOCK, (piece.end - 1) // BLOCK + 1))
             node.size = max(node.size, piece.grows_to)
         case Zeros():
             node.put(piece.offset, bytes(piece.length))
         case Size():
             node.size = piece.size if piece.is_set else max(node.size, piece.size)
             if piece.drops_from >= 0:
-                node.content = node.content[: piece.drops_from]
+                node.drop_from(piece.drops_from)
             if piece.old_tail:
                 node.put(piece.tail_at, piece.old_tail)
         case Freeing():
-            node.content = node.content[: piece.drops_from]
+            node.drop_from(piece.drops_from)
         case Attributes():
             node.mode = piece.mode
 
