@@ -78,6 +78,12 @@ class Calls:
         self._process.posix_fallocate(descriptor, offset, length)
         self._process.close(descriptor)
 
+    def drop_pages(self, path: str, offset: int, length: int) -> None:
+        """Drop whole pages from the page cache; ``length`` 0 is to the end of the file."""
+        descriptor = self._process.open(f"/{path}", os.O_RDONLY)
+        self._process.posix_fadvise(descriptor, offset, length, os.POSIX_FADV_DONTNEED)
+        self._process.close(descriptor)
+
     def rename(self, path: str, to: str) -> None:
         self._process.rename(f"/{path}", f"/{to}")
 

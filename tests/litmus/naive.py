@@ -86,7 +86,7 @@ class NaiveDisk:
                     part, call, self.model, self.platter, self.unsynced, self.unsettled,
                     self.old_tails, self.calls,
                 )  # fmt: skip
-                self.unsynced += self.lost.reaching(pieces)
+                self.unsynced += self.lost.reaching(pieces, self._with(self.unsynced))
         self.calls.append(operation)
         self.numbered[call] = operation
 

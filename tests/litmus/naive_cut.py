@@ -35,6 +35,7 @@ from tests.litmus.naive_piece import (
     Sized,
     Zeros,
     has_name,
+    parts,
 )
 
 Unsettled = Collection[tuple[Entry, int]]
@@ -135,16 +136,6 @@ def _sizes_of(inode: int, platter: Platter, unsynced: list[Piece]) -> tuple[int,
         if isinstance(piece, Size) and piece.inode == inode:
             known, others = (piece.size, set()) if piece.is_set else (known, others | {piece.size})
     return known, others
-
-
-def parts(start: int, end: int, unit: int) -> list[tuple[int, int]]:
-    """Cut a range at the multiples of ``unit``."""
-    found = []
-    while start < end:
-        stop = min(end, (start // unit + 1) * unit)
-        found.append((start, stop))
-        start = stop
-    return found
 
 
 def _allocated(inode: int, block: int, unsynced: list[Piece]) -> bool:

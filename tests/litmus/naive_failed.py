@@ -15,8 +15,7 @@ from sim.disk.cache.operation import (
     SyncFailure,
     Write,
 )
-from tests.litmus.naive_cut import parts
-from tests.litmus.naive_piece import BLOCK, Data, Piece, Platter, Size, Sized, Zeros
+from tests.litmus.naive_piece import BLOCK, Data, Piece, Platter, Size, Sized, Zeros, parts
 
 
 class LostData:
@@ -50,7 +49,7 @@ class LostData:
                 left.append(piece)
             elif isinstance(piece, Data):
                 pages = {block for block in _blocks(piece) if _is_in_pages(failed, block)}
-                left += _without(piece, pages, with_sizes=keeps_sizes)
+                left += _without(piece, pages, keeps_size=keeps_sizes)
             elif keeps_sizes or not _counts_as_written(failed, piece):
                 left.append(piece)
         return left
@@ -108,12 +107,16 @@ class LostData:
             if number != inode or block * BLOCK < size
         }
 
-    def reaching(self, pieces: list[Piece]) -> Iterator[Piece]:
-        """Yield new pieces without the data that goes to unwritten blocks."""
+    def reaching(self, pieces: list[Piece], platter: Platter) -> Iterator[Piece]:
+        """Yield new pieces without the data that goes to unwritten blocks.
+
+        ``platter`` has all earlier pieces.
+        """
         for piece in pieces:
             if isinstance(piece, Data):
                 unwritten = {block for inode, block in self.unwritten if inode == piece.inode}
-                yield from _without(piece, unwritten, with_sizes=True)
+                grows = piece.grows_to > platter[piece.inode].size
+                yield from _without(piece, unwritten, keeps_size=grows)
             else:
                 yield piece
 
@@ -175,25 +178,30 @@ def _counts_as_written(failed: FailedSync, piece: Piece) -> bool:
 
 def _is_in_pages(operation: FailedSync | DropPages, block: int) -> bool:
     start, end = operation.start, operation.end
-    return not end or start // BLOCK <= block <= (end - 1) // BLOCK
+    return start // BLOCK <= block and (not end or block <= (end - 1) // BLOCK)
 
 
 def _blocks(piece: Data | Zeros) -> range:
     return range(piece.offset // BLOCK, (piece.end - 1) // BLOCK + 1)
 
 
-def _without(data: Data, blocks: Collection[int], *, with_sizes: bool) -> Iterator[Piece]:
-    """Yield the parts of a piece in other blocks, and the sizes of those in these blocks."""
-    ranges = parts(data.offset, data.end, BLOCK)
-    for is_lost, group in groupby(ranges, lambda each: each[0] // BLOCK in blocks):
+def _without(data: Data, blocks: Collection[int], *, keeps_size: bool) -> list[Piece]:
+    """Return the parts of a piece in other blocks, the last with its size or all with their own."""
+    left: list[Data] = []
+    for is_lost, group in groupby(
+        parts(data.offset, data.end, BLOCK), lambda each: each[0] // BLOCK in blocks
+    ):
         among = list(group)
         start, end = among[0][0], among[-1][1]
-        grows_to = min(data.grows_to, end)
+        content = data.data[start - data.offset : end - data.offset]
         if not is_lost:
-            content = data.data[start - data.offset : end - data.offset]
-            yield replace(data, offset=start, data=content, grows_to=grows_to)
-        elif with_sizes and grows_to:
-            yield Size(data.call, data.inode, grows_to, Sized.WRITE)
+            grows_to = min(data.grows_to, end)
+            left.append(replace(data, offset=start, data=content, grows_to=grows_to))
+    if keeps_size and left:
+        left[-1] = replace(left[-1], grows_to=data.grows_to)
+    elif keeps_size and data.grows_to:
+        return [Size(data.call, data.inode, data.grows_to, Sized.WRITE)]
+    return [*left]
 
 
 def _runs(content: Mapping[int, int]) -> list[tuple[int, bytes]]:

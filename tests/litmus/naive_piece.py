@@ -202,6 +202,16 @@ class Node:
 Platter = dict[int, Node]
 
 
+def parts(start: int, end: int, unit: int) -> list[tuple[int, int]]:
+    """Cut a range at the multiples of ``unit``."""
+    found = []
+    while start < end:
+        stop = min(end, (start // unit + 1) * unit)
+        found.append((start, stop))
+        start = stop
+    return found
+
+
 def copied(platter: Platter) -> Platter:
     """Return an independent copy."""
     return {number: replace(node, entries=dict(node.entries)) for number, node in platter.items()}

@@ -20,7 +20,7 @@ from powercut.explorer.crash_state import unsynced_along
 from powercut.explorer.judge import Judge
 from powercut.explorer.limits import Limits
 from powercut.explorer.recorded_workload import record
-from sim.disk.cache.operation import Operation, SyncFailure
+from sim.disk.cache.operation import Operation
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
@@ -31,8 +31,7 @@ from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
 from tests.litmus.naive import NaiveDisk, Tree, killed_trees, tree_of
 from tests.litmus.naive_examples import EXAMPLES
-from tests.litmus.observer import run_program
-from tests.litmus.programs import CALLS, FILES, PROGRAMS, SETUP, Program, disk_after, run
+from tests.litmus.programs import CALLS, PROGRAMS, SETUP, Program, disk_after, run
 
 MOST_UNSYNCED = 8
 NEXT_INODE = 99
@@ -68,48 +67,6 @@ def _compare(journal: Journal, model: PersistenceModel) -> None:
         naive.advance(operation, number)
     assume(len(naive.unsynced) <= MOST_UNSYNCED)
     assert _trees(unsynced) == naive.trees()
-
-
-_FAILED = st.tuples(
-    st.just("failed fsync"), st.sampled_from(FILES), st.sampled_from(SyncFailure)
-) | st.tuples(
-    st.just("failed write_synced"),
-    st.sampled_from(FILES),
-    st.sampled_from(("A1", "B2")),
-    st.sampled_from((0, 1, 4095, 4096)),
-    st.sampled_from(SyncFailure),
-)
-
-
-@pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
-@given(program=st.lists(CALLS | _FAILED, min_size=1, max_size=7))
-# The barrier has forgotten the size behind the block that is written and synced then.
-@example(
-    program=[
-        ("write", "f", "B2", 4095), ("failed fsync", "f", SyncFailure.XFS),
-        ("write", "f", "A1", 1), ("fsync", "f"),
-    ]
-)  # fmt: skip
-# The same, while attributes of another file are unsynced.
-@example(
-    program=[
-        ("chmod", "d/f", 0o600), ("write", "f", "B2", 4095), ("failed fsync", "f", SyncFailure.XFS),
-        ("write", "f", "A1", 1), ("fsync", "f"),
-    ]
-)  # fmt: skip
-# A truncation that waits for a commit does so no more.
-@example(
-    program=[
-        ("fsync", "f"), ("unlink", "d/f"), ("truncate", "f", 0),
-        ("failed fsync", "f", SyncFailure.XFS),
-    ]
-)  # fmt: skip
-def test_states_after_failed_barriers_are_those_of_a_naive_enumeration(
-    model: PersistenceModel, program: Program
-) -> None:
-    disk = Disk(SETUP, model)
-    run_program(program, Process(disk))
-    _compare(disk.journal, model)
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
