@@ -22,12 +22,15 @@ class LostData:
     """The content of the page cache that neither the platter nor an unsynced piece has.
 
     ``lost`` has the bytes by inode and offset. ``unwritten`` are blocks, by inode and number, of
-    which no data reaches the platter. ``sizes`` are the sizes that calls gave to files.
+    which no data reaches the platter. A truncation writes no lost data of ``of_btrfs``, and only
+    a write that of ``new``. ``sizes`` are the sizes that calls gave to files.
     """
 
     def __init__(self) -> None:
         self.lost: dict[tuple[int, int], int] = {}
         self.unwritten: set[tuple[int, int]] = set()
+        self.of_btrfs: set[tuple[int, int]] = set()
+        self.new: set[tuple[int, int]] = set()
         self.sizes: dict[int, int] = {}
 
     def fail(self, failed: FailedSync, pieces: list[Piece], platter: Platter) -> list[Piece]:
@@ -36,12 +39,12 @@ class LostData:
             return pieces
         lost = _data_in_pages(failed, pieces)
         self.lost |= lost
-        if failed.policy is SyncFailure.EXT4:
-            self.unwritten |= {
-                (inode, offset // BLOCK)
-                for inode, offset in lost
-                if inode not in platter or not platter[inode].has_data(offset // BLOCK)
-            }
+        blocks = {(inode, offset // BLOCK) for inode, offset in lost}
+        new = {each for each in blocks if not _is_durable(*each, platter, pieces)}
+        is_btrfs = failed.policy is SyncFailure.BTRFS
+        self.of_btrfs = self.of_btrfs - blocks | (blocks if is_btrfs else set())
+        self.new = self.new - blocks | (set() if is_btrfs else new)
+        self.unwritten |= new if failed.policy is SyncFailure.EXT4 else set()
         keeps_sizes = failed.policy in (SyncFailure.EXT4, SyncFailure.BTRFS)
         left: list[Piece] = []
         for piece in pieces:
@@ -57,36 +60,47 @@ class LostData:
     def parts_of(self, operation: Operation) -> Sequence[Operation]:
         """Return an operation together with the lost data that it makes unsynced again.
 
-        That is data of the blocks in which it begins and ends. What adjoins a write is a part of
-        it, and all else is written before.
+        Data that adjoins a write is a part of it, and all else is written before.
         """
         match operation:
             case Write(inode=inode, offset=offset, data=data, size_before=before):
                 self.sizes[inode] = max(before, offset + len(data))
                 written = dict(enumerate(data, offset))
-                content = self._taken(inode, {at // BLOCK for at in written}) | written
+                content = self._taken(inode, {at // BLOCK for at in written})
+                content |= self._taken_by_growth(inode, before, offset + len(data)) | written
                 self._lose_in_unwritten(inode, written)
                 writes = [operation._replace(offset=at, data=run) for at, run in _runs(content)]
                 return sorted(writes, key=lambda each: each.offset <= offset < _end(each))
             case Resize(path, inode, size, before, now_ns):
                 self.sizes[inode] = size
                 self._truncate(inode, size)
-                is_in_block = size < before and size % BLOCK
-                content = self._taken(inode, {size // BLOCK}) if is_in_block else {}
+                content = self._taken_by_growth(inode, before, size)
+                if size <= before and size % BLOCK:
+                    content = self._taken(inode, {size // BLOCK}, self.new | self.of_btrfs)
                 runs = _runs(content)
                 return [*(Write(path, inode, *run, before, now_ns) for run in runs), operation]
-            case Allocate(inode=inode, end=end, size_before=before):
+            case Allocate(path, inode, end, before, now_ns):
                 self.sizes[inode] = max(before, end)
+                runs = _runs(self._taken_by_growth(inode, before, end))
+                return [*(Write(path, inode, *run, before, now_ns) for run in runs), operation]
         return [operation]
 
-    def _taken(self, inode: int, blocks: set[int]) -> dict[int, int]:
-        """Remove and return the lost bytes of blocks that can be written."""
+    def _taken_by_growth(self, inode: int, before: int, size: int) -> dict[int, int]:
+        """Remove and return the lost bytes of the block in which a file ended that grows."""
+        if size <= before or before % BLOCK == 0:
+            return {}
+        return self._taken(inode, {before // BLOCK}, self.new)
+
+    def _taken(
+        self, inode: int, blocks: set[int], kept: Collection[tuple[int, int]] = ()
+    ) -> dict[int, int]:
+        """Remove and return the lost bytes of blocks that can be written, but for some."""
         found = {
             offset: byte
             for (number, offset), byte in self.lost.items()
             if number == inode
             and offset // BLOCK in blocks
-            and (inode, offset // BLOCK) not in self.unwritten
+            and (inode, offset // BLOCK) not in {*self.unwritten, *kept}
         }
         for offset in found:
             del self.lost[inode, offset]
@@ -165,6 +179,15 @@ def _data_in_pages(failed: FailedSync, pieces: list[Piece]) -> dict[tuple[int, i
         for offset, byte in found.items()
         if _is_in_pages(failed, offset // BLOCK)
     }
+
+
+def _is_durable(inode: int, block: int, platter: Platter, pieces: list[Piece]) -> bool:
+    """Return whether a block has data on the platter, and no truncation has freed it since."""
+    is_freed = any(
+        isinstance(piece, Size) and piece.inode == inode and 0 <= piece.freed_from <= block * BLOCK
+        for piece in pieces
+    )
+    return inode in platter and platter[inode].has_data(block) and not is_freed
 
 
 def _counts_as_written(failed: FailedSync, piece: Piece) -> bool:

@@ -50,10 +50,32 @@ RULES: Final[tuple[tuple[Program, str], ...]] = (
     ([("write", "f", "B1", 4), ("failed fsync", "f", XFS), ("write", "f", "C1", 0), ("fsync", "f")],
      "f=C1,A2,01,B1"),
     # That of another block stays lost.
-    ([("write", "f", "B1", 0), ("failed fsync", "f", XFS), *_AGAIN], "f=A3,04093,C1"),
-    # A truncation that ends in the block writes it, and drops what is behind the new end.
+    ([*_BLOCK_APPENDED, ("sync",), ("write", "f", "B1", 0), ("failed fsync", "f", XFS), *_AGAIN],
+     "f=A3,04093,C1"),
+    # A truncation that ends in the block, or sets the same size, writes it; not under btrfs.
     ([("write", "f", "B1", 0), ("failed fsync", "f", XFS), ("truncate", "f", 2), ("fsync", "f")],
      "f=B1,A1"),
+    ([("write", "f", "B1", 0), ("failed fsync", "f", BTRFS), ("truncate", "f", 2), ("fsync", "f")],
+     "f=A2"),
+    ([*_APPENDED, ("failed fsync", "f", XFS), ("truncate", "f", 4), ("fsync", "f")], "f=A3,B1"),
+    ([*_APPENDED, ("failed fsync", "f", BTRFS), ("truncate", "f", 4), ("fsync", "f")], "f=A3,01"),
+    # So does growth of a file that ended in it.
+    ([*_APPENDED, ("failed fsync", "f", XFS), ("truncate", "f", 5), ("fsync", "f")],
+     "f=A3,B1,01"),
+    ([*_APPENDED, ("failed fsync", "f", XFS), ("allocate", "f", 0, 5), ("fsync", "f")],
+     "f=A3,B1,01"),
+    ([*_APPENDED, ("failed fsync", "f", XFS), ("allocate", "f", 0, 4), ("fsync", "f")], "f=A3,01"),
+    ([*_APPENDED, ("failed fsync", "f", BTRFS), ("truncate", "f", 5), ("fsync", "f")],
+     "f=A3,B1,01"),
+    ([*_APPENDED, ("failed fsync", "f", XFS), *_AGAIN], "f=A3,B1,04092,C1"),
+    # Neither concerns a new block, but under btrfs.
+    ([*_BLOCK_APPENDED, ("failed fsync", "f", XFS), ("truncate", "f", 4099), ("fsync", "f")],
+     "f=A3,04096"),
+    ([*_BLOCK_APPENDED, ("failed fsync", "f", XFS), ("truncate", "f", 4097), ("fsync", "f")],
+     "f=A3,04094"),
+    ([*_BLOCK_APPENDED, ("failed fsync", "f", BTRFS), ("truncate", "f", 4099), ("fsync", "f")],
+     "f=A3,04093,B1,02"),
+    # A truncation drops what is behind the new end.
     ([("write", "f", "B3", 0), ("failed fsync", "f", XFS), ("truncate", "f", 1),
       ("truncate", "f", 3), ("write", "f", "C1", 0), ("fsync", "f")], "f=C1,02"),
     # It drops unsynced data behind the new end before the barrier fails.
@@ -69,6 +91,11 @@ RULES: Final[tuple[tuple[Program, str], ...]] = (
      "f=A3,04093,C1"),
     ([*_BLOCK_APPENDED, ("failed fsync", "f", EXT4), ("drop_pages", "f", 0, 4096), *_AGAIN],
      "f=A3,04094"),
+    # A block that an unsynced truncation has freed is new.
+    ([("truncate", "f", 0), ("write", "f", "B2", 0), ("failed fsync", "f", EXT4),
+      ("write", "f", "C1", 2), ("fsync", "f")], "f=03"),
+    ([("truncate", "f", 0), ("write", "f", "B2", 0), ("failed fsync", "f", XFS),
+      ("truncate", "f", 4), ("fsync", "f")], "f=04"),
     ([*_BLOCK_APPENDED, ("failed fsync", "f", XFS), *_AGAIN], "f=A3,04093,C1"),
     ([*_BLOCK_APPENDED, ("failed fsync", "f", BTRFS), *_AGAIN], "f=A3,04093,C1"),
     # Dropped pages show what is on the disk; those in which something is unsynced stay.
