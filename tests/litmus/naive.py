@@ -71,6 +71,7 @@ class NaiveDisk:
         if isinstance(operation, Sync) and self._covers_nothing(operation):
             pass
         elif isinstance(operation, Sync):
+            self.lost.sync(operation)
             self.unsynced = self._with_losses_of(operation.inode)
             barrier = Barrier(self.model, operation, self.platter, self.unsynced)
             self.unsettled = barrier.unsettled(self.unsettled)

@@ -12,6 +12,7 @@ from sim.disk.cache.operation import (
     FailedSync,
     Operation,
     Resize,
+    Sync,
     SyncFailure,
     Write,
 )
@@ -22,13 +23,15 @@ class LostData:
     """The content of the page cache that neither the platter nor an unsynced piece has.
 
     ``lost`` has the bytes by inode and offset. ``unwritten`` are blocks, by inode and number, of
-    which no data reaches the platter. A truncation writes no lost data of ``of_btrfs``, and only
+    which no data reaches the platter; something was written to those of ``changed`` after the last
+    barrier. A truncation writes no lost data of ``of_btrfs``, and only
     a write that of ``new``. ``sizes`` are the sizes that calls gave to files.
     """
 
     def __init__(self) -> None:
         self.lost: dict[tuple[int, int], int] = {}
         self.unwritten: set[tuple[int, int]] = set()
+        self.changed: set[tuple[int, int]] = set()
         self.of_btrfs: set[tuple[int, int]] = set()
         self.new: set[tuple[int, int]] = set()
         self.sizes: dict[int, int] = {}
@@ -37,6 +40,7 @@ class LostData:
         """Lose the data in the pages of a barrier; return the pieces that are left."""
         if failed.policy is SyncFailure.LYING:
             return pieces
+        self.sync(failed)
         lost = _data_in_pages(failed, pieces)
         self.lost |= lost
         blocks = {(inode, offset // BLOCK) for inode, offset in lost}
@@ -56,6 +60,14 @@ class LostData:
             elif keeps_sizes or not _counts_as_written(failed, piece):
                 left.append(piece)
         return left
+
+    def sync(self, sync: Sync | FailedSync) -> None:
+        """Note that a barrier has covered what was written to unwritten blocks."""
+        self.changed = {
+            (inode, block)
+            for inode, block in self.changed
+            if sync.inode not in {0, inode} or not _is_in_pages(sync, block)
+        }
 
     def parts_of(self, operation: Operation) -> Sequence[Operation]:
         """Return an operation together with the lost data that it makes unsynced again.
@@ -87,9 +99,7 @@ class LostData:
 
     def _taken_by_growth(self, inode: int, before: int, size: int) -> dict[int, int]:
         """Remove and return the lost bytes of the block in which a file ended that grows."""
-        if size <= before or before % BLOCK == 0:
-            return {}
-        return self._taken(inode, {before // BLOCK}, self.new)
+        return self._taken(inode, {before // BLOCK}, self.new) if size > before else {}
 
     def _taken(
         self, inode: int, blocks: set[int], kept: Collection[tuple[int, int]] = ()
@@ -110,6 +120,7 @@ class LostData:
         for offset, byte in written.items():
             if (inode, offset // BLOCK) in self.unwritten:
                 self.lost[inode, offset] = byte
+                self.changed.add((inode, offset // BLOCK))
 
     def _truncate(self, inode: int, size: int) -> None:
         for number, offset in list(self.lost):
@@ -136,7 +147,7 @@ class LostData:
 
     def drop(self, dropped: DropPages, pieces: list[Piece]) -> None:
         """Forget the lost data of blocks in which nothing is unsynced."""
-        unsynced = {
+        unsynced = self.changed | {
             (piece.inode, block)
             for piece in pieces
             if isinstance(piece, Data | Zeros)
@@ -199,7 +210,7 @@ def _counts_as_written(failed: FailedSync, piece: Piece) -> bool:
     return False
 
 
-def _is_in_pages(operation: FailedSync | DropPages, block: int) -> bool:
+def _is_in_pages(operation: Sync | FailedSync | DropPages, block: int) -> bool:
     start, end = operation.start, operation.end
     return start // BLOCK <= block and (not end or block <= (end - 1) // BLOCK)
 

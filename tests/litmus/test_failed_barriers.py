@@ -59,6 +59,9 @@ RULES: Final[tuple[tuple[Program, str], ...]] = (
      "f=A2"),
     ([*_APPENDED, ("failed fsync", "f", XFS), ("truncate", "f", 4), ("fsync", "f")], "f=A3,B1"),
     ([*_APPENDED, ("failed fsync", "f", BTRFS), ("truncate", "f", 4), ("fsync", "f")], "f=A3,01"),
+    # The last failure counts.
+    ([("write", "f", "B1", 0), ("failed fsync", "f", BTRFS), ("write", "f", "B1", 0),
+      ("failed fsync", "f", XFS), ("truncate", "f", 2), ("fsync", "f")], "f=B1,A1"),
     # So does growth of a file that ended in it.
     ([*_APPENDED, ("failed fsync", "f", XFS), ("truncate", "f", 5), ("fsync", "f")],
      "f=A3,B1,01"),
@@ -103,6 +106,8 @@ RULES: Final[tuple[tuple[Program, str], ...]] = (
       ("write", "f", "C1", 2), ("fsync", "f")], "f=A2,C1"),
     ([("write", "f", "B1", 0), ("failed fsync", "f", XFS), ("write", "f", "C1", 2),
       ("drop_pages", "f", 0, 0), ("fsync", "f")], "f=B1,A1,C1"),
+    ([("write", "f", "B1", 0), ("failed fsync", "f", BTRFS), ("truncate", "f", 2),
+      ("drop_pages", "f", 0, 0), ("write", "f", "C1", 1), ("fsync", "f")], "f=B1,C1"),
     # A failed sync after a synchronous write concerns its own pages.
     ([("write", "f", "B1", 0), ("failed write_synced", "f", "C1", 4096, XFS), ("fsync", "f")],
      "f=B1,A2,04093"),
@@ -147,6 +152,20 @@ def test_a_failed_barrier_leaves_what_the_rules_say(program: Program, outcomes: 
 @example(
     boots=([
         ("fsync", "f"), ("unlink", "d/f"), ("truncate", "f", 0), ("failed fsync", "f", XFS),
+    ],)
+)  # fmt: skip
+# A barrier on another page has made a truncation durable, but not its zeros over lost data.
+@example(
+    boots=([
+        ("append", "f", "B2"), ("truncate", "f", 1), ("write_synced", "f", "C1", 4096),
+        ("failed fsync", "f", XFS), ("write", "f", "C1", 0), ("fsync", "f"),
+    ],)
+)  # fmt: skip
+# A write within the file, to an unwritten block, has no pieces, so a barrier on it covers none.
+@example(
+    boots=([
+        ("append", "f", "A1"), ("failed write_synced", "f", "A1", 8191, EXT4),
+        ("append", "f", "A1"), ("write_synced", "f", "A1", 4096), ("failed fsync", "f", EXT4),
     ],)
 )  # fmt: skip
 # A kill keeps lost data and unwritten blocks.

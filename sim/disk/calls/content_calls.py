@@ -106,8 +106,8 @@ class ContentCalls(SyncCalls):
     def posix_fadvise(self, fd: int, offset: int, length: int, advice: int, /) -> None:
         """Drop whole pages for ``POSIX_FADV_DONTNEED``; other advice has no effect.
 
-        The page that the file ends in is whole if ``length`` reaches the end of the file, or is 0
-        (mm/fadvise.c of Linux).
+        The page that the file ends in is whole if the bytes end with it or with the file, or if
+        ``length`` is 0 (mm/fadvise.c of Linux).
         """
         fd, offset, length, advice = c_int(fd), off_t(offset), off_t(length), c_int(advice)
         file = self._file(fd)
@@ -115,7 +115,7 @@ class ContentCalls(SyncCalls):
             raise os_error(errno.EINVAL)
         if advice == os.POSIX_FADV_DONTNEED:
             start, end = -(-offset // BLOCK_BYTES) * BLOCK_BYTES, offset + length
-            if not length or end >= self.disk.inode(file.number).size:
+            if not length or end == self.disk.inode(file.number).size:
                 self.disk.drop_pages(file.number, file.path, start, 0)
             elif start < (end := end // BLOCK_BYTES * BLOCK_BYTES):
                 self.disk.drop_pages(file.number, file.path, start, end)

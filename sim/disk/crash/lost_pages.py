@@ -73,14 +73,19 @@ class LostPages:
         ranges = blocks.pop(each.offset // BLOCK_BYTES, [])
         blocks[each.offset // BLOCK_BYTES] = _joined(each, ranges)
 
-    def lose(self, write: WriteBlock, policy: SyncFailure, platter: Inode | None) -> None:
-        """Note data that a barrier has not written; ``platter`` is its file on the platter."""
+    def lose(
+        self, write: WriteBlock, policy: SyncFailure, platter: Inode | None, freed: int
+    ) -> None:
+        """Note data that a barrier has not written; ``platter`` is its file on the platter.
+
+        An unsynced truncation has freed the blocks from ``freed`` on.
+        """
         number, start, end = write.number, write.offset, write.offset + len(write.data)
         while start < end:
             block = start // BLOCK_BYTES
             limit = min(end, (block + 1) * BLOCK_BYTES)
             is_new = policy is not SyncFailure.BTRFS and (
-                platter is None or block not in platter.blocks
+                block >= freed or platter is None or block not in platter.blocks
             )
             if is_new and policy is SyncFailure.EXT4:
                 self.add(UnwrittenBlock(number, block))

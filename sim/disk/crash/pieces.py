@@ -145,7 +145,9 @@ def _data(
         if index not in unwritten:
             unit, grows = (block, limit) if model.sequential else (model.unit_bytes, 0)
             yield from _units(write, number, start, limit, unit, fresh, grows)
-        if index in unwritten or not model.sequential:
+        if index in unwritten and model.sequential and not model.unit_bytes and limit < end:
+            pass  # The size is that of the next piece.
+        elif index in unwritten or not model.sequential:
             # A failed barrier may have forgotten the size of an earlier write to this place.
             if limit > write.size_before or not earlier.extends_to(write.inode, limit):
                 yield GrowSize(number, write.inode, limit)

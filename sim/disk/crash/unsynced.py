@@ -19,7 +19,7 @@ from sim.disk.cache.operation import (
 from sim.disk.crash.barrier import covered
 from sim.disk.crash.beyond_end import Ends, drop_beyond_end, ends_of, stored_until
 from sim.disk.crash.earlier import Earlier
-from sim.disk.crash.failed_barrier import left_by, lost_by
+from sim.disk.crash.failed_barrier import first_freed, left_by, lost_by
 from sim.disk.crash.image import Image
 from sim.disk.crash.log_order import LogOrder
 from sim.disk.crash.lost_pages import LostPages
@@ -271,9 +271,9 @@ class Unsynced:
         """Forget the data that the kernel marked clean without having written it."""
         if failed.policy is SyncFailure.LYING:
             return
-        platter = self.table.get(failed.inode)
+        platter, freed = self.table.get(failed.inode), first_freed(failed, self.micros)
         for write in lost_by(failed, self.micros):
-            self.lost.lose(write, failed.policy, platter)
+            self.lost.lose(write, failed.policy, platter, freed)
         self.lost.end_changes(failed)
         self._keep(list(left_by(failed, self.micros)))
         self.allows_more = True
@@ -282,7 +282,7 @@ class Unsynced:
         """Drop pages that failed barriers have lost; return what is on the platter in them."""
         number, end = drop.inode, drop.end or sys.maxsize
         blocks = self.lost.drop(number, drop.start, end, self.micros)
-        platter = self._survived(SurvivorSet()).get(number) if blocks else None
+        platter = self._with(SurvivorSet()).get(number) if blocks else None
         return {block: platter.blocks.get(block, b"") if platter else b"" for block in blocks}
 
     def _returning(
@@ -365,11 +365,16 @@ class Unsynced:
         return Image.of_platter(self._survived(survivors), next_inode)
 
     def _survived(self, survivors: SurvivorSet) -> Inodes:
+        table = self._with(survivors)
+        drop_beyond_end(table, self.ends)
+        return table.rebase()
+
+    def _with(self, survivors: SurvivorSet) -> InodeTable:
+        """Return the platter with these survivors, and with what is beyond the ends of files."""
         table = InodeTable(self.platter)
         for micro in survivors.applied(self.micros):
             micro.apply(table)
-        drop_beyond_end(table, self.ends)
-        return table.rebase()
+        return table
 
     @property
     def ends(self) -> Ends:

@@ -272,6 +272,8 @@ def test_a_barrier_that_fails_lets_an_unwritten_block_be_dropped() -> None:
         (1, 0, {1, 2}),
         (0, 2 * _BLOCK + 5, {0, 1}),
         (0, 2 * _BLOCK + 10, {0, 1, 2}),
+        (0, 2 * _BLOCK + 11, {0, 1}),
+        (0, 3 * _BLOCK, {0, 1, 2}),
         (_BLOCK, 3, set()),
     ],
 )
@@ -305,3 +307,25 @@ def test_a_journal_with_lost_pages_is_repeated(change: Callable[[_File], None]) 
     again.repeat(file.disk.journal)
     assert again.files() == file.disk.files()
     assert again.snapshot().unsynced == file.disk.snapshot().unsynced
+
+
+@_LOSING
+@pytest.mark.parametrize("size", [0, 50, 150])
+def test_data_that_a_truncation_cut_off_before_the_failure_does_not_return(
+    policy: SyncFailure, size: int
+) -> None:
+    file = _File(b"a" * 200, policy)
+    file.write(b"L" * 100, 100)
+    file.process.ftruncate(file.descriptor, size)
+    file.fail(b"", 0)
+    file.process.ftruncate(file.descriptor, 200)
+    file.write(b"x", 199)
+    assert b"L" not in file.durable()[size:]
+
+
+def test_a_block_that_an_unsynced_truncation_has_freed_is_unwritten() -> None:
+    file = _File(b"a" * 100, SyncFailure.EXT4)
+    file.process.ftruncate(file.descriptor, 0)
+    file.fail(b"L" * 100, 0)
+    file.write(b"L" * 100, 0)
+    assert file.durable() == bytes(100)
