@@ -10,7 +10,6 @@ from typing import Final
 
 import pytest
 from hypothesis import assume, example, given
-from hypothesis import strategies as st
 
 from sim.disk.cache.operation import SyncFailure
 from sim.disk.calls.process import Process
@@ -19,7 +18,7 @@ from sim.disk.crash.persistence import MODELS, PersistenceModel
 from sim.disk.crash.state_space import StateSpace
 from sim.disk.disk import Disk
 from tests.litmus.body import line_of
-from tests.litmus.failing_programs import FAILING_PROGRAMS, NEXT_PROGRAMS
+from tests.litmus.failing_programs import FAILING_BOOTS
 from tests.litmus.naive import NaiveDisk, Tree, tree_of
 from tests.litmus.observer import run_program
 from tests.litmus.programs import SETUP, Program
@@ -132,7 +131,7 @@ def test_a_failed_barrier_leaves_what_the_rules_say(program: Program, outcomes: 
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
-@given(boots=st.tuples(FAILING_PROGRAMS) | st.tuples(FAILING_PROGRAMS, NEXT_PROGRAMS))
+@given(boots=FAILING_BOOTS)
 @_with_examples
 # The barrier has forgotten the size behind the block that is written and synced then.
 @example(
