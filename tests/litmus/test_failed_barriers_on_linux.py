@@ -23,8 +23,8 @@ from sim.disk.crash.persistence import MODELS
 from sim.disk.crash.state_space import StateSpace
 from sim.disk.disk import Disk
 from tests.litmus.body import runs_of
-from tests.litmus.failed_programs import PROGRAMS, File
 from tests.litmus.failing_images import after_power_cut, file_system_on_failing_images
+from tests.litmus.programs_on_linux import PROGRAMS, File
 from tests.unit.disk.test_failed_syncs_reported import FailingSyncs
 
 
