@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
@@ -23,27 +24,30 @@ from powercut.calibrate.write_log import Flush, Survivors
 
 FAILS_ONCE: Final = "CD"
 """The first write that has a run of 16 of one of these letters fails."""
+FAILS_AGAIN: Final = "E"
+"""The second write that has such a run fails: a copy to another place, for instance."""
 
-_RUN: Final = re.compile(rb"([CD])\1{15}")
+_RUN: Final = re.compile(rb"([CDE])\1{15}")
+_FAILING_WRITE: Final = {b"C": 1, b"D": 1, b"E": 2}
 
 
 class FailingImages(image_server.Images):
-    """Images; the first write with each letter of ``FAILS_ONCE`` fails."""
+    """Images; one write with each letter of ``FAILS_ONCE`` and ``FAILS_AGAIN`` fails."""
 
     def __init__(self, size_bytes: int) -> None:
         super().__init__(size_bytes)
-        self._failed: set[bytes] = set()
+        self._writes: Counter[bytes] = Counter()
 
     def write(self, node: int, offset: int, data: bytes) -> None:
-        letters = set(_RUN.findall(data)) - self._failed
-        if letters:
-            self._failed |= letters
+        letters = set(_RUN.findall(data))
+        self._writes.update(letters)
+        if any(self._writes[letter] == _FAILING_WRITE[letter] for letter in letters):
             raise OSError(errno.EIO, "the device has failed")
         super().write(node, offset, data)
 
     def create(self, name: str) -> None:
         """Make an image, to which the letters have not been written."""
-        self._failed.clear()
+        self._writes.clear()
         super().create(name)
 
 
