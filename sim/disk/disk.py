@@ -220,7 +220,6 @@ class Disk:
         """
         performed = self._perform(_new(Sync, (path, number, data_only, start, end)))
         if isinstance(performed, FailedSync):
-            self._with_lost_data.add(number)
             self._report_failure(performed)
         elif number in self._delayed_errors:
             self._delayed_errors.discard(number)
@@ -235,7 +234,6 @@ class Disk:
         """
         if number in self._with_lost_data:
             self._perform(DropPages(path, number, start, end))
-            self._show_dropped(number)
 
     def sync_all(self) -> None:
         """Barrier on every inode: ``sync(2)``."""
@@ -250,6 +248,10 @@ class Disk:
             operation = interposer.before(operation, self.operations + 1)
         self._record(operation)
         operation.apply(self.cache)
+        if isinstance(operation, FailedSync):
+            self._with_lost_data.add(operation.inode)
+        elif isinstance(operation, DropPages):
+            self.cache.own(operation.inode).replace_blocks(self.unsynced().dropped)
         if interposer is not None:
             interposer.after(operation, self.operations)
         return operation
@@ -263,10 +265,6 @@ class Disk:
             performing(len(operations))
 
         self._record = observed
-
-    def _show_dropped(self, number: int) -> None:
-        """Show what is on the platter in the pages that the last operation has dropped."""
-        self.cache.own(number).replace_blocks(self.unsynced().dropped)
 
     # -- fsync that fails --------------------------------------------------------------
 
@@ -325,13 +323,8 @@ class Disk:
                 kind = type(operation).__name__
                 raise HarnessError(f"operation {number} of the journal, {kind}: {reason}")
             self._perform(operation)
-            match operation:
-                case Create(inode=inode):
-                    self.next_inode = max(self.next_inode, inode + 1)
-                case FailedSync(inode=inode):
-                    self._with_lost_data.add(inode)
-                case DropPages(inode=inode):
-                    self._show_dropped(inode)
+            if isinstance(operation, Create):
+                self.next_inode = max(self.next_inode, operation.inode + 1)
 
     def unsynced(self) -> Unsynced:
         """Return the unsynced pieces and the platter, up to the last operation.

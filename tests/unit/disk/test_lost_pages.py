@@ -7,12 +7,15 @@ from collections.abc import Callable
 
 import pytest
 
+from faults.crash_counter import CrashCounter
+from faults.crash_point import Phase
 from sim.disk.cache.operation import DropPages, SyncFailure
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS, POSIX, XFS, PersistenceModel
 from sim.disk.crash.state_space import StateSpace
 from sim.disk.disk import Disk
+from sim.errors import SimulatedCrash
 from tests.unit.disk.test_failed_syncs_reported import FailingSyncs
 
 _MODELS = pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
@@ -294,6 +297,20 @@ def test_advice_is_an_operation_only_if_a_barrier_has_failed() -> None:
     assert isinstance(file.disk.journal[-1], DropPages)
     file.process.posix_fadvise(file.descriptor, 0, 0, os.POSIX_FADV_WILLNEED)
     assert sum(isinstance(each, DropPages) for each in file.disk.journal) == 1
+
+
+@pytest.mark.parametrize(
+    ("phase", "content"), [(Phase.BEFORE, b"L"), (Phase.DURING, b"L"), (Phase.AFTER, b"a")]
+)
+def test_a_kill_after_pages_are_dropped_leaves_the_page_cache_without_them(
+    phase: Phase, content: bytes
+) -> None:
+    file = _File(b"a", SyncFailure.XFS)
+    file.fail(b"L", 0)
+    file.disk.interposer = CrashCounter(file.disk, 1, phase)
+    with pytest.raises(SimulatedCrash):
+        file.drop()
+    assert file.disk.snapshot().files()["/f"] == content
 
 
 @pytest.mark.parametrize("change", [_File.kill, _File.drop])
