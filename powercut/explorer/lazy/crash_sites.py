@@ -11,7 +11,7 @@ from oracles.history import History
 from powercut.explorer.crash_state import at_start
 from powercut.explorer.page_cache import PageCache
 from powercut.explorer.partial_write import PartialWrite
-from sim.disk.cache.operation import FailedSync, Operation, Write
+from sim.disk.cache.operation import DropPages, FailedSync, Operation, Write
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.undecided.after_crash import after_power_cut
@@ -56,7 +56,8 @@ def crash_sites(
                 since = 0
             more_in_recovery = unsynced.allows_more and nested
             has_pieces = since < len(unsynced.micros)
-            if has_pieces or isinstance(operation, FailedSync) or more_in_recovery:
+            is_changed = has_pieces or isinstance(operation, FailedSync | DropPages)
+            if is_changed or more_in_recovery:
                 yield from moment.crashes(unsynced, cache, since)
         entries = history.entries_by(number, returned=True)
         if entries != reached or not number:

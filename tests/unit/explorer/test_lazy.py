@@ -13,6 +13,7 @@ from typing import cast
 
 import pytest
 
+from faults.crash_point import CrashKind
 from oracles.history import History, Known
 from oracles.violation import LostAck, Violation
 from powercut.explorer.crash_state import image_after
@@ -143,6 +144,30 @@ def test_a_failed_sync_of_the_recovery_is_decided_unless_it_depends_on_the_platt
 
     found = explore(_announced, recover, "ext4-ordered", Limits(nested=1, engine=Engine.LAZY))
     assert found.is_lazy is (policy in {SyncFailure.BTRFS, SyncFailure.LYING})
+
+
+@pytest.mark.parametrize("engine", [Engine.LAZY, Engine.BRUTE])
+def test_a_kill_that_leaves_one_of_two_lost_pages_is_found(engine: Engine) -> None:
+    def drop_first(process: Process, ack: History) -> None:
+        _write(process, "/f", b"old.." * 4096)
+        process.sync()
+        ack("old")
+        process.disk.interposer = FailedSyncs(SyncFailure.XFS)
+        descriptor = process.open("/f", os.O_RDWR)
+        process.pwrite(descriptor, b"1", 0)
+        process.pwrite(descriptor, b"2", 4096)
+        with suppress(OSError):
+            process.fsync(descriptor)
+        process.posix_fadvise(descriptor, 0, 4096, os.POSIX_FADV_DONTNEED)
+
+    def check(process: Process, known: Known) -> None:
+        if known.acknowledged:
+            content = _read(process, "/f")
+            if content[4096:4097] == b"2" and content[:1] != b"1":
+                raise LostAck("1")
+
+    (failure,) = explore(drop_first, check, "scc", Limits(engine=engine)).failures
+    assert failure.crashes[0].kind is CrashKind.KILL
 
 
 def test_a_check_that_reads_nothing_is_executed_once_for_each_acknowledgement() -> None:
