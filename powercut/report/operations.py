@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from powercut.explorer.event import events_of
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.one_line import one_line
-from sim.disk.cache.operation import Allocate, Create, FailedSync, Operation, Resize, Sync, Write
+from sim.disk.cache.operation import (
+    Allocate,
+    Create,
+    DropPages,
+    FailedSync,
+    Operation,
+    Resize,
+    Sync,
+    Write,
+)
 
 
 def operation_lines(workload: RecordedWorkload) -> Iterator[str]:
@@ -38,5 +47,7 @@ def _detail(operation: Operation, is_mapped: bool) -> str:
             data_only = ", data only" if operation.data_only else ""
             pages = f", pages of bytes {operation.start} to {operation.end}"
             return data_only + (pages if operation.end else "")
+        case DropPages(start=start, end=end):
+            return f", bytes {start} to {end or 'the end'}"
         case _:
             return ""

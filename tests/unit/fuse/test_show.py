@@ -6,8 +6,10 @@ import os
 from pathlib import Path
 
 from powercut.fuse.recording import Acknowledgement, Recording, save_recording
+from sim.disk.cache.operation import SyncFailure
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
+from tests.unit.disk.test_failed_syncs_reported import FailingSyncs
 from tests.unit.fuse.recorded import needs_mounts, powercut_in, recorded
 
 SHOWN = """\
@@ -28,6 +30,9 @@ SHOWN = """\
 14  unlink of /g
 15  rmdir of /d
 16  sync of everything
+17  failed fsync of /d/t
+18  drop of pages of /d/t, bytes 4096 to the end
+19  drop of pages of /d/t, bytes 0 to 4096
     ack 2 (exit 0)
 """
 
@@ -48,6 +53,10 @@ def program(process: Process) -> None:
     process.unlink("/g")
     process.rmdir("/d")
     process.sync()
+    process.disk.interposer = FailingSyncs(SyncFailure.LYING)
+    process.fsync(file)
+    process.posix_fadvise(file, 1, 0, os.POSIX_FADV_DONTNEED)
+    process.posix_fadvise(file, 0, 5000, os.POSIX_FADV_DONTNEED)
 
 
 def test_each_kind_of_operation(tmp_path: Path) -> None:
@@ -55,7 +64,7 @@ def test_each_kind_of_operation(tmp_path: Path) -> None:
     program(Process(disk))
     recording = Recording(
         command=("program",), setup="", check="", mount_point="/disk", exit_status=0,
-        acknowledgements=(Acknowledgement(5, "saved"), Acknowledgement(16, "exit 0")),
+        acknowledgements=(Acknowledgement(5, "saved"), Acknowledgement(19, "exit 0")),
         notes=(), journal=disk.journal, mapped=(4,),
     )  # fmt: skip
     save_recording(recording, tmp_path / "it.recording")
