@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import apsw
 
-from system.durable.checkpoint import Checkpoint
 from system.durable.commit_group import CommitGroup, Work
 from system.durable.errors import StateClosed, StateDamaged, StateStopped
 from system.durable.seconds import SteadyClock, seconds_of
+from system.durable.sqlite_checkpoint import SqliteCheckpoint
 from system.errors import StorageError, StorageFull
 from system.ports import Workers
 
@@ -94,7 +94,7 @@ class StateDatabase:
         self._connection = connection
         self._clock = clock
         self._group = CommitGroup(workers, self._commit)
-        self._checkpoint = Checkpoint(connection)
+        self._checkpoint = SqliteCheckpoint(connection)
         self._is_open = True
         self.root_id = ""
         self._stopped: str | None = None

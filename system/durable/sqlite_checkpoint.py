@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from apsw import Connection
 
 
-class Checkpoint:
+class SqliteCheckpoint:
     """The hook of a connection that moves its log into the database, in place of that of SQLite.
 
     It does so at as many pages as SQLite does: 1,000, or ``PRAGMA wal_autocheckpoint``. ``failure``
