@@ -72,7 +72,7 @@ def file_system_on_failing_images(name: str) -> Iterator[RealFileSystem]:
 
 @contextmanager
 def after_power_cut(system: RealFileSystem, length: int) -> Iterator[int]:
-    """The mount of the image, of which the log ends, after a power cut.
+    """End the log, and mount the image that a power cut leaves.
 
     Of the first ``length`` requests, the device has kept those before the last flush.
     """

@@ -24,8 +24,8 @@ class LostData:
 
     ``lost`` has the bytes by inode and offset. ``unwritten`` are blocks, by inode and number, of
     which no data reaches the platter; something was written to those of ``changed`` after the last
-    barrier. A truncation writes no lost data of ``of_btrfs``, and only
-    a write that of ``new``. ``sizes`` are the sizes that calls gave to files.
+    barrier. A truncation writes no lost data of ``of_btrfs``, and only a write that of ``new``.
+    ``sizes`` are the sizes that calls gave to files.
     """
 
     def __init__(self) -> None:

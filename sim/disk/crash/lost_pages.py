@@ -69,6 +69,7 @@ class LostPages:
             if each.is_changed:
                 self._changed.setdefault(each.number, set()).add(each.block)
             return
+        assert each.offset // BLOCK_BYTES == (each.end - 1) // BLOCK_BYTES, each
         blocks = self._lost.setdefault(each.number, {})
         ranges = blocks.pop(each.offset // BLOCK_BYTES, [])
         blocks[each.offset // BLOCK_BYTES] = _joined(each, ranges)
