@@ -107,15 +107,16 @@ class ContentCalls(SyncCalls):
         """Drop whole pages for ``POSIX_FADV_DONTNEED``; other advice has no effect.
 
         The page that the file ends in is whole if the bytes end with it or with the file, or if
-        ``length`` is 0 (mm/fadvise.c of Linux).
+        ``length`` is 0. An ``offset`` before the file means all of it, more than a page before it
+        nothing (mm/fadvise.c of Linux).
         """
         fd, offset, length, advice = c_int(fd), off_t(offset), off_t(length), c_int(advice)
         file = self._file(fd)
         if length < 0 or not os.POSIX_FADV_NORMAL <= advice <= os.POSIX_FADV_NOREUSE:
             raise os_error(errno.EINVAL)
-        if advice == os.POSIX_FADV_DONTNEED:
+        if advice == os.POSIX_FADV_DONTNEED and offset > -BLOCK_BYTES:
             start, end = -(-offset // BLOCK_BYTES) * BLOCK_BYTES, offset + length
-            if not length or end == self.disk.inode(file.number).size:
+            if not length or offset < 0 or end == self.disk.inode(file.number).size:
                 self.disk.drop_pages(file.number, file.path, start, 0)
             elif start < (end := end // BLOCK_BYTES * BLOCK_BYTES):
                 self.disk.drop_pages(file.number, file.path, start, end)

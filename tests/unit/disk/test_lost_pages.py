@@ -278,6 +278,10 @@ def test_a_barrier_that_fails_lets_an_unwritten_block_be_dropped() -> None:
         (0, 2 * _BLOCK + 11, {0, 1}),
         (0, 3 * _BLOCK, {0, 1, 2}),
         (_BLOCK, 3, set()),
+        (-1, 1, {0, 1, 2}),
+        (1 - _BLOCK, 0, {0, 1, 2}),
+        (-_BLOCK, 0, set()),
+        (-_BLOCK, 2 * _BLOCK, set()),
     ],
 )
 def test_only_whole_pages_are_dropped(offset: int, length: int, blocks: set[int]) -> None:
