@@ -178,6 +178,12 @@ def test_a_failed_barrier_leaves_what_the_rules_say(program: Program, outcomes: 
         ("failed write_synced", "f", "A1", 4096, EXT4),
     ],)
 )  # fmt: skip
+# The same, and the size of the block behind it is larger than the end of the data.
+@example(
+    boots=([
+        ("failed write_synced", "f", "A1", 4096, EXT4), ("write", "f", "C3", 4095),
+    ],)
+)  # fmt: skip
 def test_page_cache_and_states_are_those_of_a_naive_disk(
     model: PersistenceModel, boots: tuple[Program, ...]
 ) -> None:

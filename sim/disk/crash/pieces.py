@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from typing import Final, TypeGuard, assert_never
 
 from sim.disk.cache.inode import BLOCK_BYTES
@@ -135,6 +136,9 @@ def _data(
         yield from _size_of_block(write, number, write.size_before, start, model, earlier)
     block = max(BLOCK_BYTES, model.unit_bytes) if model.unit_bytes else end
     if unwritten and not unwritten.isdisjoint(_blocks_of(start, end)):
+        if model.sequential and not model.unit_bytes:
+            yield from _around_unwritten(write, number, unwritten, earlier)
+            return
         block = BLOCK_BYTES
     while start < end:
         limit = min(end, (start // block + 1) * block)
@@ -145,14 +149,33 @@ def _data(
         if index not in unwritten:
             unit, grows = (block, limit) if model.sequential else (model.unit_bytes, 0)
             yield from _units(write, number, start, limit, unit, fresh, grows)
-        if index in unwritten and model.sequential and not model.unit_bytes and limit < end:
-            pass  # The size is that of the next piece.
-        elif index in unwritten or not model.sequential:
+        if index in unwritten or not model.sequential:
             # A failed barrier may have forgotten the size of an earlier write to this place.
             if limit > write.size_before or not earlier.extends_to(write.inode, limit):
                 yield GrowSize(number, write.inode, limit)
             yield from _size_of_block(write, number, limit, write.size_before, model, earlier)
         start = limit
+
+
+def _around_unwritten(
+    write: Write, number: int, unwritten: AbstractSet[int], earlier: Earlier
+) -> Iterator[MicroOperation]:
+    """Cut a write that would be one piece at its unwritten blocks; the last piece has its size."""
+    start, end = write.offset, write.offset + len(write.data)
+    runs: list[tuple[int, int]] = []
+    for block in _blocks_of(start, end):
+        first, last = max(start, block * BLOCK_BYTES), min(end, (block + 1) * BLOCK_BYTES)
+        if block not in unwritten:
+            begin = runs.pop()[0] if runs and runs[-1][1] == first else first
+            runs.append((begin, last))
+    for first, last in runs:
+        fresh = first >= write.size_before or all(
+            earlier.allocates(write.inode, each) for each in _blocks_of(first, last)
+        )
+        grows = end if last == runs[-1][1] else last
+        yield from _units(write, number, first, last, end, fresh, grows)
+    if not runs and (end > write.size_before or not earlier.extends_to(write.inode, end)):
+        yield GrowSize(number, write.inode, end)
 
 
 def _size_of_block(

@@ -12,7 +12,7 @@ from faults.crash_point import Phase
 from sim.disk.cache.operation import DropPages, SyncFailure
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
-from sim.disk.crash.persistence import MODELS, POSIX, XFS, PersistenceModel
+from sim.disk.crash.persistence import MODELS, POSIX, SCC, XFS, PersistenceModel
 from sim.disk.crash.state_space import StateSpace
 from sim.disk.disk import Disk
 from sim.errors import SimulatedCrash
@@ -190,6 +190,14 @@ def test_only_the_new_blocks_of_an_append_are_unwritten() -> None:
     file.fail(b"L" * _BLOCK, 100)
     file.write(b"L" * _BLOCK, 100)
     assert file.durable() == b"a" * 100 + b"L" * (_BLOCK - 100) + bytes(100)
+
+
+def test_a_write_that_is_one_piece_is_cut_only_at_unwritten_blocks() -> None:
+    file = _File(b"a" * 2 * _BLOCK, SyncFailure.EXT4, SCC)
+    file.fail(b"L" * 10, 2 * _BLOCK)
+    file.write(b"b" * (2 * _BLOCK + 20), 0)
+    before, after = b"a" * 2 * _BLOCK + bytes(10), b"b" * 2 * _BLOCK + bytes(20)
+    assert file.after_power_cut() == {before, after}
 
 
 def test_a_hole_is_unwritten() -> None:
