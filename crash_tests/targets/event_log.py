@@ -131,7 +131,9 @@ class EventLogTarget(SystemTarget):
             actual, unsynced_kept=unsynced_kept, excused=self._excused(report)
         )
         self._losses, self._faulty = self._count_losses(), False
-        if not self.fault_plan:
+        # A file that is put aside has one barrier, so no later one reports that it has failed.
+        is_late = FaultFamily.DELAYED_BARRIER_ERROR in self._damage
+        if not (self.fault_plan or is_late):
             moved = [damage.quarantine for damage in report.damaged]
             self._quarantine.keep(moved, self._content)
         if doubtful:
