@@ -1,9 +1,9 @@
 """Checkpoints of SQLite: its write-ahead log is moved into ``state.db`` after a commit.
 
-SQLite ignores a checkpoint that fails, and repeats it. If the barrier of the database failed, that
-may be wrong: ext4 loses what is written again to the blocks of a failed append, and SQLite would
-have overwritten its log by then (docs/disk.md, Failed barriers). So the database stops, its log
-stays as it is, and the next boot drops the database from the page cache before the next checkpoint.
+SQLite ignores a checkpoint that fails, and repeats it. If the barrier of the database has failed,
+that loses data: ext4 loses what is written again to the blocks of a failed append, and SQLite then
+overwrites its log (docs/disk.md, Failed barriers). So the database stops, its log stays as it is,
+and the next boot drops the database from the page cache before the next checkpoint.
 """
 
 from __future__ import annotations

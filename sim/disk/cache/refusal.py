@@ -126,7 +126,8 @@ def _of_link(link: Link, inode: Inode, table: InodeTable) -> str:
 
 def _of_pages(operation: Sync | FailedSync | DropPages) -> str:
     start, end = operation.start, operation.end
-    if 0 <= start <= end or (isinstance(operation, DropPages) and start >= 0 == end):
+    is_to_end = isinstance(operation, DropPages) and not end
+    if start >= 0 and (start <= end or is_to_end):
         return ""
     return f"there are no bytes from {start} to {end}"
 

@@ -28,13 +28,14 @@ def left_by(failed: FailedSync, micros: Sequence[MicroOperation]) -> Iterator[Mi
     the policy keeps these. The sizes of truncations, and of allocations that extended the file,
     stay.
     """
-    first, _ = pages_of(failed)
+    first, last = pages_of(failed)
     keeps_sizes = failed.policy.keeps_sizes
     for index, micro in enumerate(micros):
         if micro.number != failed.inode or not is_in_pages_of(failed, micro):
             yield micro
         elif isinstance(micro, WriteBlock):
-            parts = list(_other_pages(failed, micro))
+            # A unit may be a whole call.
+            parts = list(_without(first, last, [micro]))
             if keeps_sizes and micro.grows:
                 yield from parts[:-1]
                 yield _with_size(micro, parts)
@@ -85,20 +86,11 @@ def _without(first: int, last: int, writes: Iterable[WriteBlock]) -> Iterator[Wr
     for write in writes:
         start, end = write.offset, write.offset + len(write.data)
         if start < first:
-            yield write._replace(data=write.data[: first - start])
+            kept = write.data[: first - start]
+            yield write._replace(data=kept, grows=min(write.grows, first))
         if last < end:
             behind = max(last, start)
             yield write._replace(offset=behind, data=write.data[behind - start :])
-
-
-def _other_pages(failed: FailedSync, write: WriteBlock) -> Iterator[WriteBlock]:
-    """Yield the parts of a unit before and behind the pages; a unit may be a whole call."""
-    first, last = pages_of(failed)
-    start, end = write.offset, write.offset + len(write.data)
-    if start < first:
-        yield write._replace(data=write.data[: first - start], grows=min(write.grows, first))
-    if last < end:
-        yield write._replace(offset=last, data=write.data[last - start :])
 
 
 def _with_size(write: WriteBlock, parts: Sequence[WriteBlock]) -> WriteBlock | GrowSize:

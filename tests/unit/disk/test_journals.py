@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from sim.disk.cache.operation import (
     Allocate,
     Create,
+    DropPages,
     Link,
     Operation,
     Rename,
@@ -284,6 +285,8 @@ IMPOSSIBLE: list[tuple[Operation, str]] = [
     (Sync("", F, False, 2, 1), "there are no bytes from 2 to 1"),
     (Sync("", F, False, -1, 1), "there are no bytes from -1 to 1"),
     (Sync("", F, False, 2, 1).failed(SyncFailure.EXT4), "there are no bytes from 2 to 1"),
+    (DropPages("", F, 2, 1), "there are no bytes from 2 to 1"),
+    (DropPages("", F, -1, 0), "there are no bytes from -1 to 0"),
     (Link("", D, 1, "g", 0), f"inode {D} is a directory"),
     (Link("", F, 1, "f", 0), f"'f' in directory 1 means inode {F}, not 0"),
     (Unlink("", F, 1, "g", 0), f"'g' in directory 1 means inode 0, not {F}"),

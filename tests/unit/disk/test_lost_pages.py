@@ -12,6 +12,8 @@ from faults.crash_point import Phase
 from sim.disk.cache.operation import DropPages, SyncFailure
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
+from sim.disk.crash.journal import Journal
+from sim.disk.crash.journal_file import decode_journal, encode_journal
 from sim.disk.crash.persistence import MODELS, POSIX, SCC, XFS, PersistenceModel
 from sim.disk.crash.state_space import StateSpace
 from sim.disk.disk import Disk
@@ -333,7 +335,7 @@ def test_a_journal_with_lost_pages_is_repeated(change: Callable[[_File], None]) 
     file.write(b"x", 4100)
     file.process.fsync(file.descriptor)
     again = Disk(file.disk.image, POSIX)
-    again.repeat(file.disk.journal)
+    again.repeat(decode_journal(encode_journal(Journal(Image.empty(), list(file.disk.journal)))))
     assert again.files() == file.disk.files()
     assert again.snapshot().unsynced == file.disk.snapshot().unsynced
 
