@@ -144,7 +144,8 @@ class Barrier:
         brings_needs = not (isinstance(b, Name) and self._only_passing(b))
         if brings_needs and needs(self.model, self.pieces, first, then):
             return True
-        in_order = self.model.coverage is not Coverage.NEEDS
+        is_end_of_block = isinstance(b, Size) and b.sized is Sized.BLOCK
+        in_order = self.model.coverage is not Coverage.NEEDS and not is_end_of_block
         if in_order and ordered(self.model, self.pieces, first, then, log_tree=True):
             return True
         if not (isinstance(a, Name) and isinstance(b, Name)):

@@ -100,6 +100,9 @@ def test_a_power_cut_without_losses_leaves_the_page_cache(
 @example(program=[("append", "f", "B1"), ("fsync", "d/f"), ("append", "d/f", "C2"), ("fsync", "")])
 @example(program=[("truncate", "f", 1), ("fsync", "f"), ("truncate", "f", 9)])
 @example(program=[("truncate", "f", 1), ("truncate", "f", 1), ("fdatasync", "f")])
+@example(program=[
+    ("write", "g", "C3", 4096), ("chmod", "f", 0o600), ("write", "g", "B1", 0), ("fsync", "g"),
+])  # fmt: skip
 def test_reading_the_unsynced_pieces_changes_nothing(
     model: PersistenceModel, program: Program
 ) -> None:

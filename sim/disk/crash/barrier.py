@@ -42,19 +42,20 @@ def covered(ordering: Ordering, sync: Sync, is_directory: Callable[[int], bool])
     one could then take that name away again, or give back the name between them. A new name
     that its file keeps brings the rename that moved a durable file away from that name: btrfs
     logs that file too (``log_conflicting_inodes``). A name that the file of the barrier had only
-    for a time brings no directories: it does not reach the platter.
+    for a time brings no directories: it does not reach the platter. The end of a block before or
+    in a gap brings only what it needs, and no other metadata before it.
     """
     if not sync.inode:
         return (1 << len(ordering.micros)) - 1
     only_needs = ordering.model.coverage is Coverage.NEEDS
     is_of_file = only_needs and not is_directory(sync.inode)
     passing = _pieces_of_passing_names(ordering, sync.inode) if is_of_file else set[int]()
-    before = ordering.needs if only_needs else ordering.order
     found, later = _asked_for(ordering, sync, passing), _Later()
     for index in range(len(ordering.micros) - 1, -1, -1):
         micro = ordering.micros[index]
         has_made_room = _has_made_room(ordering, micro, later)
         if has_made_room or found >> index & 1 or later.has_changed(micro):
+            before = ordering.needs if only_needs or is_end_of_block(micro) else ordering.order
             found |= 1 << index | (0 if index in passing else before[index])
             later.add(micro)
     return found
@@ -176,6 +177,11 @@ def _has_its_data(ordering: Ordering, index: int, wanted: int) -> bool:
     data, size = ordering.micros[index - 1 : index + 1]
     is_of_data = isinstance(size, GrowSize) and size.cause is Growth.WRITE
     return is_of_data and isinstance(data, WriteBlock) and data.operation == size.operation
+
+
+def is_end_of_block(micro: MicroOperation) -> bool:
+    """Return whether a piece is a size that no call gave the file: the end of a block."""
+    return isinstance(micro, GrowSize) and micro.cause is Growth.BLOCK
 
 
 def pages_of(sync: Sync | FailedSync) -> tuple[int, int]:
