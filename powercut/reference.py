@@ -11,7 +11,7 @@ from typing import Final
 
 from powercut.extras import missing_extra
 from powercut.place import Stack
-from sim.errors import HarnessError
+from sim.errors import HarnessError, described
 
 _REFERENCE: Final = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 
@@ -44,11 +44,10 @@ def load(reference: str) -> object:
         needed = missing_extra(failure) if isinstance(failure, ModuleNotFoundError) else ""
         if needed:
             raise HarnessError(f"module {module!r} needs {needed}") from None
-        text, place = " ".join(str(failure).split()), Stack().raised_at(failure.__traceback__)
+        named = " ".join(described(failure).split())
+        place = Stack().raised_at(failure.__traceback__)
         at = f", at {place.where}" if place is not None else ""
-        raise HarnessError(
-            f"module {module!r} cannot be imported: {type(failure).__name__}: {text}{at}"
-        ) from failure
+        raise HarnessError(f"module {module!r} cannot be imported: {named}{at}") from failure
     try:
         found: object = getattr(sys.modules[module], name)
     except AttributeError:

@@ -99,6 +99,22 @@ def is_of_program(error: BaseException) -> bool:
     return not ends_test and type(error).__module__.partition(".")[0] not in _ENGINE
 
 
+def described(error: BaseException) -> str:
+    """Return the class and the text of an exception, as the last line of a traceback has them."""
+    return f"{class_of(error)}: {text_of(error)}".removesuffix(": ")
+
+
+def class_of(error: BaseException) -> str:
+    """Return the name of the class of an exception, with its module as in a traceback.
+
+    Several modules, such as ``struct`` and ``zlib``, have a class that is named ``error``. A class
+    of the engine is known without its module.
+    """
+    kind = type(error)
+    is_known = kind.__module__.partition(".")[0] in {"builtins", "__main__", *_ENGINE}
+    return kind.__qualname__ if is_known else f"{kind.__module__}.{kind.__qualname__}"
+
+
 def text_of(error: BaseException) -> str:
     """Return the text of an exception; its ``__str__`` may raise another one."""
     try:

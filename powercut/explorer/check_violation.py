@@ -10,7 +10,7 @@ from powercut.explorer.exits import exits_refused
 from powercut.explorer.running_check import running_check
 from powercut.place import Stack
 from powercut.user_function import refuse_verdict
-from sim.errors import is_of_program, text_of
+from sim.errors import described, is_of_program
 
 FAILS_AT_START: Final = (
     "nothing is acknowledged there, so nothing can be lost: correct the check, which may demand "
@@ -48,7 +48,7 @@ def violation_of(error: BaseException) -> Violation:
     """
     if isinstance(error, Violation):
         return error
-    named = f"{type(error).__name__}: {text_of(error)}".removesuffix(": ")
+    named = described(error)
     place = Stack().raised_at(error.__traceback__)
     evidence = {} if place is None else {"at": place.where}
     if isinstance(error, AssertionError):

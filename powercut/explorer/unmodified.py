@@ -34,7 +34,7 @@ from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.disk import Disk
-from sim.errors import HarnessError, UnsupportedOperation, text_of
+from sim.errors import HarnessError, UnsupportedOperation, described, text_of
 
 UnmodifiedWorkload = Callable[[History], None]
 UnmodifiedCheck = Callable[[Known], None]
@@ -110,7 +110,7 @@ def _copied(value: object) -> object:
         return pickle.loads(pickle.dumps(value))
     except Exception as error:
         raise HarnessError(
-            f"ack({shown(value)}): the value cannot be copied ({type(error).__name__}: {error}); "
+            f"ack({shown(value)}): the value cannot be copied ({described(error)}); "
             "acknowledge plain values"
         ) from None
 
@@ -174,7 +174,7 @@ def _failure_of_workload(error: BaseException, root: str) -> str:
 
 def failed_before_any_crash(error: BaseException) -> str:
     """Return the sentence for a workload that fails by itself, with the line of the program."""
-    named = f"{type(error).__name__}: {' '.join(text_of(error).split())}".removesuffix(": ")
+    named = " ".join(described(error).split())
     return f"the workload failed before any crash: {named}{raised_at(error.__traceback__)}"
 
 

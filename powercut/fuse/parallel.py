@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Final, NamedTuple, NoReturn, TypeVar
 
 from powercut.fuse.orphans import end_with_parent
-from sim.errors import HarnessError
+from sim.errors import HarnessError, described
 
 Result = TypeVar("Result")
 
@@ -129,7 +129,7 @@ def _send_all(
     except HarnessError as mistake:
         results.send(_Failure(str(mistake)))
     except Exception as error:  # noqa: BLE001 - the other process raises it
-        results.send(_Failure(f"{type(error).__name__}: {error}"))
+        results.send(_Failure(described(error)))
 
 
 def _pass_over(_number: int, _frame: FrameType | None) -> None:

@@ -13,7 +13,7 @@ from typing import Final, ParamSpec, SupportsIndex, TypeAlias, TypeVar
 from powercut.fuzz.target_mistake import TargetMistake
 from powercut.place import defined_at, raised_at
 from sim.choices import Choices, NothingToChoose
-from sim.errors import HarnessError
+from sim.errors import HarnessError, described
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -111,7 +111,7 @@ def prepared(member: str, function: Callable[P, T], *args: P.args, **kwargs: P.k
         if isinstance(failure, HarnessError) and not isinstance(failure, NothingToChoose):
             raise
         raise TargetMistake(
-            f"{member} raises {type(failure).__name__}: {' '.join(str(failure).split())}"
+            f"{member} raises {' '.join(described(failure).split())}"
             f"{raised_at(failure.__traceback__)}; it prepares a step, and must return in every "
             "state of the system: only actions, recoveries and checks may fail"
         ) from failure

@@ -21,7 +21,7 @@ from powercut.fuzz.action import Action, ActionKind, KindChoices, number_of, wei
 from powercut.place import Place, is_program
 from sim.choices import Choices, Chosen, Diverged
 from sim.disk.disk import Disk
-from sim.errors import HarnessError, is_of_program, text_of
+from sim.errors import HarnessError, described, is_of_program
 
 RETURN: Final = "return"
 
@@ -233,7 +233,7 @@ def exits_are_failures() -> Iterator[None]:
     except BaseException as other:
         if isinstance(other, Exception) or not is_of_program(other):
             raise
-        failure = ProgramPanic(f"the system raised {type(other).__name__}: {text_of(other)}")
+        failure = ProgramPanic(f"the system raised {described(other)}")
         raise failure.with_traceback(other.__traceback__) from None
 
 

@@ -40,7 +40,7 @@ from powercut.user_function import idle_kind, must_take
 from sim.choices import Choices, PlainChoices
 from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import PersistenceModel
-from sim.errors import HarnessError
+from sim.errors import HarnessError, class_of
 from sim.loop.sandbox import SANDBOX
 from sim.world import Boot, World
 
@@ -260,7 +260,7 @@ def check_target(reference: str, make_target: MakeTarget) -> AnyTarget:
     except (Exception, SystemExit) as failure:
         text = " ".join(str(failure).split())
         raise HarnessError(
-            f"{reference} raises {type(failure).__name__} when the target is made: {text}"
+            f"{reference} raises {class_of(failure)} when the target is made: {text}"
             f"{raised_at(failure.__traceback__)}"
         ) from failure
     if not actions:

@@ -15,7 +15,7 @@ from powercut.explorer.lazy.tree import Ending
 from powercut.explorer.two_phases import TwoPhases
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
-from sim.errors import HarnessError
+from sim.errors import HarnessError, described
 
 CheckDisk = Callable[[Disk, Known], Violation | None]
 
@@ -100,6 +100,6 @@ def _copied(result: object) -> bytes:
         return pickle.dumps(result)
     except Exception as error:
         raise HarnessError(
-            f"recover returned a value that cannot be copied ({type(error).__name__}: {error}); "
+            f"recover returned a value that cannot be copied ({described(error)}); "
             "return plain values, not the running program"
         ) from None

@@ -10,7 +10,7 @@ from powercut.explorer.lazy.footprint import Place
 from sim.disk.calls.process import Process
 from sim.disk.crash.undecided.question import Question
 from sim.disk.disk import Disk
-from sim.errors import HarnessError
+from sim.errors import HarnessError, described
 
 WITHIN: Final = b""
 """The answer to a unit that is not independent: the check executes it within itself."""
@@ -47,7 +47,7 @@ class UnitCall(NamedTuple):
         except Exception as error:
             raise HarnessError(
                 f"the recovery unit {self.function} returned a value that cannot be copied "
-                f"({type(error).__name__}: {error}); return plain values"
+                f"({described(error)}); return plain values"
             ) from None
 
     def result_of(self, answer: bytes) -> Any:

@@ -10,7 +10,7 @@ from powercut.cli.exit_code import ExitCode
 from tests.unit.cli.command_line import powercut
 
 PROGRAM = """
-import asyncio, os, sys
+import asyncio, os, struct, sys
 from powercut import ActionKind, DiskTarget
 
 def save(process, ack):
@@ -44,6 +44,10 @@ def panics_if_empty(process, known):
 def is_unreadable_if_empty(process, known):
     if known.acknowledged and not process.listdir("/"):
         raise Unreadable
+
+def is_too_short_if_empty(process, known):
+    if known.acknowledged and not process.listdir("/"):
+        struct.unpack(">I", b"")
 
 def is_interrupted(process, known):
     raise KeyboardInterrupt
@@ -100,9 +104,9 @@ UNREADABLE = "its text is not known, because __str__ raises AttributeError"
 
 
 @pytest.fixture(autouse=True)
-def name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+def name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The name of the program's module, different in each test."""
-    name = "".join(c if c.isalnum() else "_" for c in request.node.name)
+    name = tmp_path.name
     (tmp_path / f"{name}.py").write_text(PROGRAM, encoding="ascii")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -144,8 +148,8 @@ def test_exit_at_the_first_start_is_a_mistake(name: str, monkeypatch: pytest.Mon
     [
         ("recover", "UnreadableAfterCrash", "the system called sys.exit(0)"),
         ("cancelled put", "CallCancelled", "a call of the system was cancelled"),
-        ("panic in put", "ProgramPanic", "the system raised Panic: broken"),
-        ("panic in recover", "UnreadableAfterCrash", "the system raised Panic: broken"),
+        ("panic in put", "ProgramPanic", "the system raised MODULE.Panic: broken"),
+        ("panic in recover", "UnreadableAfterCrash", "the system raised MODULE.Panic: broken"),
         ("unreadable put", "Unreadable", f"\n  {UNREADABLE}\n"),
     ],
 )
@@ -156,21 +160,23 @@ def test_any_exception_of_a_recovery_or_an_action_is_a_failure(
     result = powercut("run", f"{name}:Target", "--examples", "2", "-n", "1")
     assert result.exit_code == ExitCode.VIOLATION, result.output
     assert f"FAILED  {failure}" in result.stdout
-    assert statement in result.stdout
+    assert statement.replace("MODULE", name) in result.stdout
 
 
 @pytest.mark.parametrize(
     ("check", "statement"),
     [
-        ("is_cancelled_if_empty", "CancelledError"),
+        ("is_cancelled_if_empty", "asyncio.exceptions.CancelledError"),
         ("panics_if_empty", "BaseExceptionGroup: two (2 sub-exceptions)"),
-        ("is_unreadable_if_empty", f"Unreadable: {UNREADABLE}"),
+        ("is_too_short_if_empty", "struct.error: unpack requires a buffer of 4 bytes"),
+        ("is_unreadable_if_empty", f"MODULE.Unreadable: {UNREADABLE}"),
     ],
 )
 def test_any_exception_of_a_check_is_a_failure(name: str, check: str, statement: str) -> None:
     result = powercut("explore", f"{name}:save", "--check", f"{name}:{check}")
     assert result.exit_code == ExitCode.VIOLATION, result.output
-    assert f"the check raised {statement}\n" in result.stdout
+    raised = statement.replace("MODULE", name)
+    assert f"the check raised {raised}\n" in result.stdout
 
 
 def test_an_interrupt_inside_a_check_is_no_failure(name: str) -> None:
@@ -181,7 +187,7 @@ def test_an_interrupt_inside_a_check_is_no_failure(name: str) -> None:
 def test_a_panic_of_a_workload_is_a_mistake(name: str) -> None:
     result = powercut("explore", f"{name}:panic")
     assert result.exit_code == ExitCode.USAGE
-    assert "the workload failed before any crash: Panic: broken, at " in result.stderr
+    assert f"failed before any crash: {name}.Panic: broken, at " in result.stderr
 
 
 def test_exit_of_a_workload_with_status_0_is_its_end(name: str) -> None:
