@@ -21,7 +21,7 @@ REFUSED: Final[Mapping[str, Callable[[], object]]] = MappingProxyType(
         "an object": object,
     }
 )
-"""Values that no record can hold, so recording one is refused (docs/recording.md, A record)."""
+"""Values that no record can hold, so recording one is refused (docs/file-formats.md, Records)."""
 
 ODD: Final = ("", "", "", "a tuple", *REFUSED)
 

@@ -1,4 +1,6 @@
-"""The specification of recording, write-ahead log and record store, from ``docs/recording.md``.
+"""The specification of recording, write-ahead log and record store, written from two pages.
+
+They are ``docs/recording.md`` and ``docs/file-formats.md``.
 
 =====================================================  =======================================
 bytes of a log, read by the format alone               ``wal_reader``

@@ -1,4 +1,4 @@
-"""Canonical JSON and its hash: sorted keys, no spaces, ASCII (docs/recording.md, A record)."""
+"""Canonical JSON and its hash: sorted keys, no spaces, ASCII (docs/file-formats.md, Records)."""
 
 from __future__ import annotations
 

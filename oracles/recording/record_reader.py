@@ -1,4 +1,4 @@
-"""Records by their format: members, hashes, event chain (docs/recording.md, A record)."""
+"""Records by their format: members, hashes, event chain (docs/file-formats.md, Records)."""
 
 from __future__ import annotations
 

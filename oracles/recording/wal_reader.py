@@ -1,6 +1,6 @@
 """The write-ahead log by its format: segments, headers, entries.
 
-It is written from the format (docs/recording.md, The write-ahead log) and shares no code with
+It is written from the format (docs/file-formats.md, The write-ahead log) and shares no code with
 the system::
 
     header = "SYWAL" version:1 first:8 salt:8 crc32:4

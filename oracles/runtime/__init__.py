@@ -1,4 +1,4 @@
-"""The specification of the agent runtime, written from ``docs/runtime.md`` alone.
+"""The specification of the agent runtime, from ``docs/runtime.md`` and ``docs/file-formats.md``.
 
 ``shadow_runtime`` is the entry point: it reads the files of a root and applies every law.
 

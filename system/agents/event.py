@@ -1,4 +1,4 @@
-"""Events: the names of the lines in a session's log; ``docs/runtime.md`` has their data."""
+"""Events: the names of the lines in a session's log; ``docs/file-formats.md`` has their data."""
 
 from __future__ import annotations
 

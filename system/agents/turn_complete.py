@@ -39,7 +39,7 @@ class Subscription(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TurnComplete:
-    """All effects of a committed turn; the table of lines in ``docs/runtime.md`` has the members.
+    """All effects of a committed turn; the tables in ``docs/file-formats.md`` have the members.
 
     ``identity`` is the provider's name for the conversation; ``returned`` are messages that
     were pending, and not presented, when the turn ended the agent. ``dispatched`` is the

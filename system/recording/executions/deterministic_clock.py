@@ -1,4 +1,4 @@
-"""The logical clock of one execution: it numbers the events (docs/recording.md, A log record)."""
+"""The logical clock of one execution: it numbers the events (docs/file-formats.md, Log records)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The types of log records, which are those of the entries of the write-ahead log.
 
-The table in docs/recording.md (The write-ahead log) defines their numbers.
+The table in docs/file-formats.md (The write-ahead log) defines their numbers.
 """
 
 from __future__ import annotations

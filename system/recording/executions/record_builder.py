@@ -1,4 +1,4 @@
-"""The record of an execution, computed from its log records (docs/recording.md, A log record).
+"""The record of an execution, computed from its log records (docs/file-formats.md, Log records).
 
 Taking a log record twice changes nothing, because events are numbered. A snapshot and the log after
 it may have the same log records.

@@ -1,4 +1,4 @@
-"""The hash of an envelope, which names the request (docs/recording.md, A record).
+"""The hash of an envelope, which names the request (docs/file-formats.md, Records).
 
 Version 2 is the SHA-256 of the canonical JSON of the envelope without its top-level member
 ``routingMetadata``. Records of other programs name no version; some of these programs hash the

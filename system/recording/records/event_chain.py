@@ -1,4 +1,4 @@
-"""The chain of hashes over the events of a record (docs/recording.md, A record)."""
+"""The chain of hashes over the events of a record (docs/file-formats.md, Records)."""
 
 from __future__ import annotations
 

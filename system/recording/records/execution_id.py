@@ -1,4 +1,4 @@
-"""Ids of executions: ``exec-`` and 16 lower-case hex digits (docs/recording.md, A record)."""
+"""Ids of executions: ``exec-`` and 16 lower-case hex digits (docs/file-formats.md, Records)."""
 
 from __future__ import annotations
 

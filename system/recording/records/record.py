@@ -81,7 +81,7 @@ class ExecutionRecord:
 
     @property
     def router_decision(self) -> Json:
-        """The payload of the last ROUTER_DECISION event, or None (docs/recording.md, A record)."""
+        """The payload of the last ROUTER_DECISION event, or None (docs/file-formats.md)."""
         return self._router_decision().value()
 
     def _router_decision(self) -> FrozenJson:

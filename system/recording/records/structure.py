@@ -1,4 +1,4 @@
-"""Verification of a record: structure, hashes and event chain (docs/recording.md, A record)."""
+"""Verification of a record: structure, hashes and event chain (docs/file-formats.md, Records)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""The bytes of the write-ahead log: segments, headers and entries (docs/recording.md).
+r"""The bytes of the write-ahead log: segments, headers and entries (docs/file-formats.md).
 
     segment = SYWAL\x01 [first:8][salt:8][crc32:4]  entry*
     entry   = [length:4][type:1][sequence:8][crc32:4][payload]

@@ -1,4 +1,4 @@
-"""Entries of a segment that follow one another, verified in one pass (docs/recording.md).
+"""Entries of a segment that follow one another, verified in one pass (docs/file-formats.md).
 
 ``read_series`` decides whether an entry is valid, and makes no object of one: a log without
 damage costs one loop. Where the loop ends, ``problem_at`` gives the reason, and ``find_series``

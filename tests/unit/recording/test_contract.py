@@ -24,13 +24,11 @@ from system.commands.offline import (
 )
 from system.ports import Json, SideEffectClass
 from system.recording.crash_point import Action, analyze_crash_point
-from system.recording.executions.entry_type import EntryType
 from system.recording.recorder import InMemoryExecutionRecorder, Recorder
 from system.recording.records.errors import RecorderError
 from system.recording.records.event import EventType
 from system.recording.records.event_order import order_problem
-from system.recording.records.header import HEADER_MEMBERS, Reason
-from system.recording.records.record_members import RECORD_MEMBERS
+from system.recording.records.header import Reason
 from system.recording.records.status import ExecutionStatus
 from tests.meta.page_tables import quoted, table_rows
 from tests.meta.source_tree import ROOT
@@ -42,12 +40,6 @@ PAGE = (ROOT / "docs" / "recording.md").read_text("utf-8")
 table = partial(table_rows, PAGE)
 
 
-def test_the_members_of_a_record() -> None:
-    members = {name for row in table("member") for name in quoted(row[0])}
-    assert members == RECORD_MEMBERS
-    assert {name for row in table("header") for name in quoted(row[0])} == HEADER_MEMBERS
-
-
 @pytest.mark.parametrize("following", EventType)
 def test_the_order_of_events(following: EventType) -> None:
     rows = {quoted(row[0])[0]: row[2] for row in table("event")}
@@ -57,12 +49,6 @@ def test_the_order_of_events(following: EventType) -> None:
         may_follow.add(None)
     previous: list[str | None] = [None, *EventType]
     assert {each for each in previous if not order_problem(each, following)} == may_follow
-
-
-def test_the_types_of_entries() -> None:
-    assert [(int(row[0]), quoted(row[1])[0]) for row in table("type")] == [
-        (int(each), each.name) for each in EntryType
-    ]
 
 
 def test_the_reasons_and_the_status() -> None:

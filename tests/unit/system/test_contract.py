@@ -1,7 +1,6 @@
 """The tables of docs/runtime.md, compared with the code.
 
-``agents/test_line_schemas.py`` compares the table of lines, ``test_barrier_budget.py`` that of
-costs.
+``test_barrier_budget.py`` compares the table of costs.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The data of every event has the members in the table of docs/runtime.md, and no more."""
+"""The data of every event has the members in docs/file-formats.md, and no more."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from errno import ENOSPC
 from typing import Any, Final
@@ -18,7 +18,7 @@ from system.collector import CollectionOptions
 from system.durable.trigger import TriggerSpec
 from system.ports import JsonObject
 from system.runtime import Options
-from tests.meta.page_tables import table_rows
+from tests.meta.page_tables import quoted, table_rows
 from tests.meta.source_tree import ROOT
 from tests.unit.system.agents.acting import acting
 from tests.unit.system.agents.emitting import DAY, emit
@@ -29,8 +29,8 @@ from tests.unit.system.agents.room import SECOND_NS, Room, log_of, opened
 
 # -- the page ------------------------------------------------------------------
 
-PAGE: Final = (ROOT / "docs" / "runtime.md").read_text(encoding="utf-8")
-ROW: Final = re.compile(r"\| (?P<first>[^|]+) \| (?P<second>[^|]*) \| (?P<third>[^|]*)\|")
+FORMATS: Final = (ROOT / "docs" / "file-formats.md").read_text("utf-8")
+PAGE: Final = (ROOT / "docs" / "runtime.md").read_text("utf-8")
 WORDS: Final = re.compile(r"`(?P<members>[^`]+)`|\((?P<note>[^()]*)\)")
 VALUES: Final = re.compile(r"`\w+`( or `\w+`)+")
 NESTED: Final = re.compile(r"`[^`]+`")
@@ -39,7 +39,7 @@ ONLY: Final = {"null": (None,), "true": (True,)}
 
 @dataclass
 class Member:
-    """One member, and the note in brackets behind it."""
+    """One member, and the note behind it: in brackets, or in the next cell."""
 
     optional: bool = False
     note: str = ""
@@ -66,15 +66,6 @@ class Member:
 Members = Mapping[str, Member]
 
 
-def section(title: str) -> str:
-    return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-
-
-def rows(title: str) -> Iterator[re.Match[str]]:
-    found = map(ROW.match, section(title).splitlines())
-    return (row for row in found if row and row["first"].startswith("`"))
-
-
 def members_of(cell: str) -> dict[str, Member]:
     """What stands in backquotes, with the brackets behind it; after "; and" it is optional."""
     members: dict[str, Member] = {}
@@ -89,15 +80,25 @@ def members_of(cell: str) -> dict[str, Member]:
 
 
 def message() -> dict[str, Member]:
-    return members_of(section("Messages").strip().partition("\n\n")[0])
+    return members_of(PAGE.partition("\n## Messages\n\n")[2].partition("\n\n")[0])
+
+
+def listed(event_name: str) -> dict[str, Member]:
+    """The members of an event that has tables of its own."""
+    title = f"member of `{event_name}`"
+    return {
+        quoted(row[0])[0]: Member(optional, row[1])
+        for optional, first in ((False, title), (True, f"further {title}"))
+        for row in table_rows(FORMATS, first)
+    }
 
 
 def table() -> dict[str, Members]:
     """The members of the data of every event, in the order of the page."""
     return {
-        name: message() if row["second"] == "the message" else members_of(row["second"])
-        for row in rows("Lines")
-        for name in re.findall(r"[\w.]+", row["first"].replace("°", ""))
+        name: message() if data == "the message" else listed(name) or members_of(data)
+        for names, data, _ in table_rows(FORMATS, "event")
+        for name in quoted(names)
     }
 
 
@@ -106,7 +107,7 @@ def payloads() -> dict[str, list[str]]:
 
     Those of kind ``system`` are by ``notice``.
     """
-    found = {row["first"].strip("`"): row["third"] for row in rows("Messages")}
+    found = {quoted(kind)[0]: content for kind, _, content in table_rows(PAGE, "kind")}
     listed = {
         kind: re.findall(r'(?<!:)"(\w+)"', text.partition("{")[2].partition("}")[0])
         for kind, text in found.items()
@@ -369,9 +370,9 @@ def test_the_data_of_an_event_is_what_the_table_says(name: str) -> None:
 def test_every_line_has_the_members_of_a_line_and_data_that_the_table_knows(
     provoke: Callable[[], Room],
 ) -> None:
-    members = re.findall(r'"(\w+)"', section("Lines").partition("{")[2].partition("}")[0])
+    members = {quoted(row[0])[0] for row in table_rows(FORMATS, "member of a line")}
     for line in all_lines(provoke()):
-        assert set(line) - {"durable"} == set(members)
+        assert set(line) | {"durable"} == members
         assert MOMENT(line["ts"])
         assert ADDRESS(line["session_id"])
         assert (type(line["seq"]), type(line["v"]), type(line["crc"])) == (int, int, str)
