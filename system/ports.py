@@ -313,7 +313,7 @@ class Provider(Protocol):
 
 
 class SideEffectClass(StrEnum):
-    """The harm that a repetition of an execution may do (docs/recording.md, After a crash)."""
+    """The harm that a repetition of an execution may do (docs/recording.md, Events)."""
 
     READ_ONLY = "READ_ONLY"
     REVERSIBLE = "REVERSIBLE"

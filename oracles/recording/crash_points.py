@@ -1,4 +1,4 @@
-"""Where an interrupted execution stopped (docs/recording.md, After a crash)."""
+"""Where an interrupted execution stopped (docs/recording.md, Interrupted executions)."""
 
 from __future__ import annotations
 

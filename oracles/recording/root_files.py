@@ -1,4 +1,4 @@
-"""The files that a recovery of the recording leaves (docs/recording.md, The write-ahead log)."""
+"""The files that a recovery of the recording leaves (docs/recording.md, Recovery)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 After a complete recovery, a record has a final response with status ``success`` if and only if
 a ``turn.complete`` line names its turn, and that response is the one of the line. It says
-IRREVERSIBLE if and only if that line has activities (docs/recording.md, The runtime).
+IRREVERSIBLE if and only if that line has activities (docs/recording.md, Recorded turns).
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ def error_of(code: FailureCode, message: str) -> JsonObject:
 def response_of(turn: TurnComplete) -> FrozenJson:
     """Return the final response of a committed turn, which its line determines.
 
-    A turn whose line has activities is IRREVERSIBLE (docs/recording.md, The runtime).
+    A turn whose line has activities is IRREVERSIBLE (docs/recording.md, Recorded turns).
     """
     effects = _EFFECTS % _IRREVERSIBLE if turn.work.activities else b""
     return FrozenJson(

@@ -17,7 +17,7 @@ from system.recording.stores.store import RecordReader
 
 
 class Action(StrEnum):
-    """The action for an interrupted execution (docs/recording.md, After a crash)."""
+    """The action for an interrupted execution (docs/recording.md, Interrupted executions)."""
 
     RETRY = "retry"
     CONFIRM = "confirm"

@@ -1,4 +1,4 @@
-"""Invalidation of a record, which cannot be undone (docs/recording.md, Reasons)."""
+"""Invalidation of a record, which cannot be undone (docs/recording.md, Records)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The status of a record, derived from it (docs/recording.md, Reasons)."""
+"""The status of a record, derived from it (docs/recording.md, Records)."""
 
 from __future__ import annotations
 
