@@ -12,6 +12,7 @@ from inspect import isfunction, signature
 
 import pytest
 
+from system.activity_calls import ActivityCalls
 from system.agents.message import MessageKind
 from system.agents.tools import TOOLS
 from system.agents.turn_recorder import RecordingOptions
@@ -19,6 +20,8 @@ from system.collector import CollectionOptions
 from system.providers.agentic import AgentService
 from system.providers.bare import Model
 from system.runtime import Options, Runtime
+from system.schedule_calls import ScheduleCalls
+from system.trigger_calls import TriggerCalls
 from tests.meta.page_tables import quoted, table_rows
 from tests.meta.source_tree import ROOT
 
@@ -49,6 +52,20 @@ def test_the_arguments_of_a_call(call: str) -> None:
     name, _, arguments = call.rstrip(")").partition("(")
     parameters = [each for each in signature(getattr(Runtime, name)).parameters if each != "self"]
     assert arguments == ", ".join(parameters)
+
+
+@pytest.mark.parametrize(
+    ("name", "calls"),
+    [("triggers", TriggerCalls), ("activities", ActivityCalls), ("schedules", ScheduleCalls)],
+)
+def test_the_calls_of_an_object_and_their_arguments(name: str, calls: type) -> None:
+    documented = {call for row in table("call of an object") for call in quoted(row[0])}
+    public = {
+        f"{name}.{method}({', '.join([*signature(function).parameters][1:])})"
+        for method, function in vars(calls).items()
+        if isfunction(function) and not method.startswith("_")
+    }
+    assert {call for call in documented if call.startswith(f"{name}.")} == public
 
 
 def shown(default: object) -> str:

@@ -1,6 +1,6 @@
 """Exceptions of providers, routers and actions that no line can hold, or that are no ``Exception``.
 
-Each is a failure of one call, as any other exception is (``docs/runtime.md``, Turns).
+Each is a failure of one call, as any other exception is (``docs/runtime.md``, Failures).
 """
 
 from __future__ import annotations

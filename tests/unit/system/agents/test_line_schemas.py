@@ -80,23 +80,25 @@ def members_of(cell: str) -> dict[str, Member]:
 
 
 def message() -> dict[str, Member]:
-    return members_of(PAGE.partition("\n## Messages\n\n")[2].partition("\n\n")[0])
+    return listed("member of a message")
 
 
-def listed(event_name: str) -> dict[str, Member]:
+def listed(title: str, *, optional: bool = False) -> dict[str, Member]:
+    """The members in the table whose header begins with this title."""
+    rows = table_rows(FORMATS, title)
+    return {name: Member(optional, note) for names, note, _ in rows for name in quoted(names)}
+
+
+def own_members(event_name: str) -> dict[str, Member]:
     """The members of an event that has tables of its own."""
     title = f"member of `{event_name}`"
-    return {
-        quoted(row[0])[0]: Member(optional, row[1])
-        for optional, first in ((False, title), (True, f"further {title}"))
-        for row in table_rows(FORMATS, first)
-    }
+    return listed(title) | listed(f"further {title}", optional=True)
 
 
 def table() -> dict[str, Members]:
     """The members of the data of every event, in the order of the page."""
     return {
-        name: message() if data == "the message" else listed(name) or members_of(data)
+        name: message() if data == "the message" else own_members(name) or members_of(data)
         for names, data, _ in table_rows(FORMATS, "event")
         for name in quoted(names)
     }
