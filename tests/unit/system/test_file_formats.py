@@ -17,7 +17,9 @@ from system.recording.executions.entry_type import EntryType
 from system.recording.executions.log_record import encoded_log_record, end_of_log_record
 from system.recording.records.header import HEADER_MEMBERS
 from system.recording.records.record_members import RECORD_MEMBERS
+from system.recording.stores.pack import pack_pieces
 from system.recording.wal.checkpoint import Checkpoint, write_checkpoint
+from system.recording.wal.format import ENTRY_BYTES, HEADER_BYTES
 from system.root import Root
 from system.sessions.session import SessionRecord, SessionState, encode_record
 from tests.meta.page_tables import quoted, table_rows
@@ -90,6 +92,20 @@ def test_the_types_of_entries() -> None:
     assert [(int(row[0]), quoted(row[1])[0]) for row in table_rows(PAGE, "type")] == [
         (int(each), each.name) for each in EntryType
     ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "size_bytes"),
+    [
+        ("header  = ", HEADER_BYTES),
+        ("entry   = ", ENTRY_BYTES),
+        ("trailer = ", len(b"".join(pack_pieces([])))),
+    ],
+)
+def test_the_sizes_of_fields(rule: str, size_bytes: int) -> None:
+    fields = PAGE.partition(f"\n{rule}")[2].partition("\n")[0]
+    sizes = [*map(int, re.findall(r":(\d+)", fields)), *map(len, re.findall(r'"(\w+)"', fields))]
+    assert sum(sizes) == size_bytes
 
 
 TABLES = {each.split()[2]: each for each in CREATED if each.startswith("CREATE TABLE ")}
