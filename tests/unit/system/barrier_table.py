@@ -1,4 +1,4 @@
-"""The table of costs in docs/runtime.md."""
+"""The tables of costs in docs/runtime.md."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Costs(NamedTuple):
 
 
 def table() -> dict[str, Costs]:
-    """The table of the page, by operation."""
+    """The rows of all tables of the page, by operation."""
     page = (ROOT / "docs" / "runtime.md").read_text(encoding="utf-8")
     section = page.partition(SECTION)[2].partition("\n## ")[0]
     rows = (ROW.fullmatch(line) for line in section.splitlines())

@@ -1,6 +1,6 @@
-"""The cost of each operation: the table of docs/runtime.md, line by line, on a real directory.
+"""The cost of each operation: the tables of docs/runtime.md, line by line, on a real directory.
 
-The numbers are in that table and nowhere else; each operation is defined here.
+The numbers are in those tables and nowhere else; each operation is defined here.
 """
 
 from __future__ import annotations
@@ -301,8 +301,11 @@ OPERATIONS: Final[dict[str, Operation]] = {
         lambda bench: bench.runtime.terminate(bench.child()), children=1
     ),
     "`suspend`, or an eviction": call(lambda bench: bench.runtime.suspend(bench.ada)),
-    "taking up a suspended conversation": restore,
     "`close`, with one conversation open": call(lambda bench: bench.runtime.close()),
+    "the first `emit` of a root": first_emit,
+    "`emit`": emit_of(None, None),
+    "`emit` again, with a key that is taken": emit_of("immediate:a", "immediate:a"),
+    "taking up a suspended conversation": restore,
     "the first turn of a root": first_turn_of_a_root,
     "the first turn of a boot, whose conversation is suspended": first_turn_of_a_boot,
     "a turn that touches no other session": turn(),
@@ -328,16 +331,13 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "a turn that gates a child": turn(("gate", {"name": "child 0"}), children=1),
     "a turn that spawns a child": turn(("spawn_agent", {"name": "Kim"}), ("gate", {"name": "Kim"})),
     "a turn that completes a child": completion,
-    "the first `emit` of a root": first_emit,
-    "`emit`": emit_of(None, None),
-    "`emit` again, with a key that is taken": emit_of("immediate:a", "immediate:a"),
     "the claim of a trigger, before its turn": claim,
     "the line of a turn with a trigger, and its settlement": settlement,
+    "a turn that fails": turn(fails=True),
     "a new segment of a log, behind a turn": segment,
     "the first collection of a root, of one agent": first_collection,
     "a collection of one agent": collection_of(1),
     "a collection of three agents": collection_of(3),
-    "a turn that fails": turn(fails=True),
 }
 
 

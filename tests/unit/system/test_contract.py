@@ -1,6 +1,6 @@
 """The tables of docs/runtime.md, compared with the code.
 
-``test_barrier_budget.py`` compares the table of costs.
+``test_barrier_budget.py`` compares the tables of costs.
 """
 
 from __future__ import annotations
