@@ -168,6 +168,13 @@ def test_a_failed_barrier_leaves_what_the_rules_say(program: Program, outcomes: 
         ("append", "f", "A1"), ("write_synced", "f", "A1", 4096), ("failed fsync", "f", EXT4),
     ],)
 )  # fmt: skip
+# The zeros of a truncation that ends in a hole allocate no block.
+@example(
+    boots=([
+        ("truncate", "f", 4100), ("truncate", "f", 4097), ("failed fsync", "f", EXT4),
+        ("fsync", "f"), ("failed write_synced", "f", "C1", 4099, EXT4), ("append", "f", "B2"),
+    ],)
+)  # fmt: skip
 # A kill keeps lost data and unwritten blocks.
 @example(boots=([*_APPENDED, ("failed fsync", "f", XFS)], [("append", "f", "C1")]))
 @example(boots=([*_BLOCK_APPENDED, ("failed fsync", "f", EXT4)], _AGAIN))

@@ -12,7 +12,7 @@ import stat
 from enum import Enum, auto
 from typing import NamedTuple
 
-from sim.disk.cache.inode import SECTOR_BYTES, Inode
+from sim.disk.cache.inode import BLOCK_BYTES, SECTOR_BYTES, Inode
 from sim.disk.cache.inode_table import InodeTable
 
 Name = tuple[int, str]
@@ -125,7 +125,10 @@ class SetSize(NamedTuple):
 
 
 class ZeroTail(NamedTuple):
-    """Zeros behind a truncation, in the block that keeps the end of the file."""
+    """Zeros behind a truncation, in the block that keeps the end of the file.
+
+    They allocate no block.
+    """
 
     operation: int
     number: int
@@ -133,7 +136,9 @@ class ZeroTail(NamedTuple):
     end: int
 
     def apply(self, table: InodeTable) -> None:
-        table.own(self.number).write(self.offset, bytes(self.end - self.offset))
+        inode = table.own(self.number)
+        if self.offset // BLOCK_BYTES in inode.blocks:
+            inode.write(self.offset, bytes(self.end - self.offset))
 
     def __str__(self) -> str:
         return f"zeros of inode {self.number}, bytes {self.offset} to {self.end}"
