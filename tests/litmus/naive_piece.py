@@ -196,7 +196,7 @@ class Node:
         self.blocks = frozenset(block for block in self.blocks if block * BLOCK < offset)
 
     def has_data(self, block: int) -> bool:
-        return block in self.blocks and block * BLOCK < self.size
+        return block in self.blocks
 
 
 Platter = dict[int, Node]

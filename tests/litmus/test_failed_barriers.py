@@ -175,6 +175,21 @@ def test_a_failed_barrier_leaves_what_the_rules_say(program: Program, outcomes: 
         ("fsync", "f"), ("failed write_synced", "f", "C1", 4099, EXT4), ("append", "f", "B2"),
     ],)
 )  # fmt: skip
+# A block of which data is durable behind the end of the file is not unwritten.
+@example(
+    boots=([
+        ("truncate", "f", 0), ("failed write_synced", "f", "A1", 4096, EXT4),
+        ("write_synced", "f", "A1", 0), ("failed write_synced", "f", "B1", 0, EXT4),
+        ("write", "f", "C1", 1),
+    ],)
+)  # fmt: skip
+# The end of a write is lost, and not its size, which is in other pages than its beginning.
+@example(
+    boots=([
+        ("truncate", "f", 4097), ("write", "f", "C3", 4095),
+        ("failed write_synced", "f", "B1", 4099, EXT4), ("write_synced", "f", "A1", 0),
+    ],)
+)  # fmt: skip
 # A kill keeps lost data and unwritten blocks.
 @example(boots=([*_APPENDED, ("failed fsync", "f", XFS)], [("append", "f", "C1")]))
 @example(boots=([*_BLOCK_APPENDED, ("failed fsync", "f", EXT4)], _AGAIN))

@@ -175,8 +175,11 @@ def _has_its_data(ordering: Ordering, index: int, wanted: int) -> bool:
     if not index or not wanted >> (index - 1) & 1:
         return False
     data, size = ordering.micros[index - 1 : index + 1]
-    is_of_data = isinstance(size, GrowSize) and size.cause is Growth.WRITE
-    return is_of_data and isinstance(data, WriteBlock) and data.operation == size.operation
+    if not (isinstance(size, GrowSize) and isinstance(data, WriteBlock)):
+        return False
+    # A failed barrier may have lost the end of the data, and not its size.
+    ends_there = data.offset + len(data.data) == size.size
+    return size.cause is Growth.WRITE and data.operation == size.operation and ends_there
 
 
 def is_end_of_block(micro: MicroOperation) -> bool:
