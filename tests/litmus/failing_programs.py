@@ -42,7 +42,12 @@ def _joined(groups: Sequence[tuple[tuple[Any, ...], ...]]) -> Program:
 
 
 _lost = st.tuples(_change, _failure)
-_GROUPS = st.tuples(_step) | _lost | st.tuples(_change, _step, _failure)
+_GROUPS = (
+    st.tuples(_step)
+    | _lost
+    | st.tuples(_change, _step, _failure)
+    | st.tuples(_size, _change | _size, _failure)
+)
 
 _FAILING_PROGRAMS: st.SearchStrategy[Program] = st.builds(
     lambda before, lost, after: _joined([*before, lost, *after]),

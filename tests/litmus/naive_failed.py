@@ -16,15 +16,33 @@ from sim.disk.cache.operation import (
     SyncFailure,
     Write,
 )
-from tests.litmus.naive_piece import BLOCK, Data, Piece, Platter, Size, Sized, Zeros, parts
+from tests.litmus.naive_piece import (
+    BLOCK,
+    Data,
+    Piece,
+    Platter,
+    Size,
+    Sized,
+    Zeros,
+    apply,
+    copied,
+    parts,
+)
+
+_WRITES_THE_LAST_BLOCK = {
+    (SyncFailure.XFS, Sized.TRUNCATE),
+    (SyncFailure.XFS, Sized.ALLOCATE),
+    (SyncFailure.BTRFS, Sized.ALLOCATE),
+}
+"""The calls that extend a file and write the zeros before them."""
 
 
 class LostData:
     """The content of the page cache that neither the platter nor an unsynced piece has.
 
     ``lost`` has the bytes by inode and offset. ``unwritten`` are blocks, by inode and number, of
-    which no data reaches the platter; something was written to those of ``changed`` after the last
-    barrier. A truncation writes no lost data of ``of_btrfs``, and only a write that of ``new``.
+    which no data reaches the platter; those of ``changed`` were changed after the last barrier. A
+    truncation writes no lost data of ``of_btrfs``, and only a write that of ``new``.
     ``sizes`` are the sizes that calls gave to files.
     """
 
@@ -41,7 +59,7 @@ class LostData:
         if failed.policy is SyncFailure.LYING:
             return pieces
         self.sync(failed)
-        lost = _data_in_pages(failed, pieces)
+        lost = _data_in_pages(failed, pieces, platter)
         self.lost |= lost
         blocks = {(inode, offset // BLOCK) for inode, offset in lost}
         new = {each for each in blocks if not _is_durable(*each, platter, pieces)}
@@ -57,12 +75,16 @@ class LostData:
             elif isinstance(piece, Data):
                 pages = {block for block in _blocks(piece) if _is_in_pages(failed, block)}
                 left += _without(piece, pages, keeps_size=keeps_sizes)
+            elif isinstance(piece, Zeros):
+                start = _end_of_lost_zeros(failed, piece, pieces, platter)
+                if start < piece.end:
+                    left.append(replace(piece, offset=start, length=piece.end - start))
             elif keeps_sizes or not _counts_as_written(failed, piece):
                 left.append(piece)
         return left
 
     def sync(self, sync: Sync | FailedSync) -> None:
-        """Note that a barrier has covered what was written to unwritten blocks."""
+        """Note that a barrier has come after the changes of unwritten blocks."""
         self.changed = {
             (inode, block)
             for inode, block in self.changed
@@ -86,6 +108,8 @@ class LostData:
             case Resize(path, inode, size, before, now_ns):
                 self.sizes[inode] = size
                 self._truncate(inode, size)
+                if size <= before and size % BLOCK:
+                    self._change(inode, size // BLOCK)
                 content = self._taken_by_growth(inode, before, size)
                 if size <= before and size % BLOCK:
                     content = self._taken(inode, {size // BLOCK}, self.new | self.of_btrfs)
@@ -99,7 +123,15 @@ class LostData:
 
     def _taken_by_growth(self, inode: int, before: int, size: int) -> dict[int, int]:
         """Remove and return the lost bytes of the block in which a file ended that grows."""
-        return self._taken(inode, {before // BLOCK}, self.new) if size > before else {}
+        if size <= before:
+            return {}
+        if before % BLOCK:
+            self._change(inode, before // BLOCK)
+        return self._taken(inode, {before // BLOCK}, self.new)
+
+    def _change(self, inode: int, block: int) -> None:
+        if (inode, block) in self.unwritten:
+            self.changed.add((inode, block))
 
     def _taken(
         self, inode: int, blocks: set[int], kept: Collection[tuple[int, int]] = ()
@@ -120,7 +152,7 @@ class LostData:
         for offset, byte in written.items():
             if (inode, offset // BLOCK) in self.unwritten:
                 self.lost[inode, offset] = byte
-                self.changed.add((inode, offset // BLOCK))
+                self._change(inode, offset // BLOCK)
 
     def _truncate(self, inode: int, size: int) -> None:
         for number, offset in list(self.lost):
@@ -146,11 +178,11 @@ class LostData:
                 yield piece
 
     def drop(self, dropped: DropPages, pieces: list[Piece]) -> None:
-        """Forget the lost data of blocks in which nothing is unsynced."""
+        """Forget the lost data of blocks in which no data is unsynced."""
         unsynced = self.changed | {
             (piece.inode, block)
             for piece in pieces
-            if isinstance(piece, Data | Zeros)
+            if isinstance(piece, Data)
             for block in _blocks(piece)
         }
 
@@ -173,23 +205,59 @@ class LostData:
             platter[inode].size = size
 
 
-def _data_in_pages(failed: FailedSync, pieces: list[Piece]) -> dict[tuple[int, int], int]:
-    """Return the unsynced bytes in the pages of a barrier, by inode and offset."""
+def _data_in_pages(
+    failed: FailedSync, pieces: list[Piece], platter: Platter
+) -> dict[tuple[int, int], int]:
+    """Return the unsynced bytes in the pages of a barrier that it loses, by inode and offset."""
     found: dict[int, int] = {}
+    zeros: set[int] = set()
     for piece in pieces:
         match piece:
             case Data(inode=failed.inode):
                 found |= dict(enumerate(piece.data, piece.offset))
+                zeros -= set(range(piece.offset, piece.end))
             case Zeros(inode=failed.inode):
                 over = range(piece.offset, piece.end)
                 found = {offset: byte for offset, byte in found.items() if offset not in over}
+                end = _end_of_lost_zeros(failed, piece, pieces, platter)
+                zeros |= set(range(piece.offset, end))
             case Size(inode=failed.inode, is_set=True):
                 found = {offset: byte for offset, byte in found.items() if offset < piece.size}
     return {
         (failed.inode, offset): byte
-        for offset, byte in found.items()
+        for offset, byte in {**dict.fromkeys(zeros, 0), **found}.items()
         if _is_in_pages(failed, offset // BLOCK)
     }
+
+
+def _end_of_lost_zeros(
+    failed: FailedSync, zeros: Zeros, pieces: list[Piece], platter: Platter
+) -> int:
+    """Return the end of the part of zeros that a barrier loses, their beginning if it is none."""
+    inode, block = zeros.inode, zeros.offset // BLOCK
+    if not (_is_in_pages(failed, block) and _is_durable(inode, block, platter, pieces)):
+        return zeros.offset
+    sizes = _sizes(inode, pieces, platter)
+    is_written = any(
+        isinstance(piece, Size)
+        and piece.inode == inode
+        and (failed.policy, piece.sized) in _WRITES_THE_LAST_BLOCK
+        and sizes[index] < piece.size
+        for index, piece in enumerate(pieces)
+        if index > pieces.index(zeros)
+    )
+    return zeros.offset if is_written else max(zeros.offset, min(zeros.end, sizes[-1]))
+
+
+def _sizes(inode: int, pieces: list[Piece], platter: Platter) -> list[int]:
+    """Return the size of a file before each of the pieces, and after all."""
+    after = copied(platter)
+    sizes = []
+    for piece in [None, *pieces]:
+        if piece is not None:
+            apply(piece, after)
+        sizes.append(after[inode].size if inode in after else 0)
+    return sizes
 
 
 def _is_durable(inode: int, block: int, platter: Platter, pieces: list[Piece]) -> bool:
@@ -215,7 +283,7 @@ def _is_in_pages(operation: Sync | FailedSync | DropPages, block: int) -> bool:
     return start // BLOCK <= block and (not end or block <= (end - 1) // BLOCK)
 
 
-def _blocks(piece: Data | Zeros) -> range:
+def _blocks(piece: Data) -> range:
     return range(piece.offset // BLOCK, (piece.end - 1) // BLOCK + 1)
 
 

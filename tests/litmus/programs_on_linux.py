@@ -211,6 +211,63 @@ def append_then_a_truncation_to_a_larger_size(file: File) -> None:
     file.fsync()
 
 
+def truncation_then_an_append(file: File) -> None:
+    file.durable("A4096", "A4096")
+    file.truncate(5000)
+    file.write("C100", 5000)
+    file.fail()
+    file.fsync()
+
+
+def truncation_then_a_write_behind_its_block(file: File) -> None:
+    file.durable("A4096", "A4096")
+    file.truncate(5000)
+    file.write("C100", 4096)
+    file.write("D100", 8192)
+    file.fail()
+    file.write("B100", 8192)
+    file.fsync()
+
+
+def truncation_then_an_append_dropped(file: File) -> None:
+    file.durable("A4096", "A4096")
+    file.truncate(5000)
+    file.write("C100", 5000)
+    file.fail()
+    file.drop()
+    file.write("B100", 5100)
+    file.fsync()
+
+
+def truncation_of_an_overwrite_dropped(file: File) -> None:
+    file.durable("A4096", "A4096")
+    file.write("C100", 4096)
+    file.fail()
+    file.truncate(5000)
+    file.drop()
+    file.write("B100", 4500)
+    file.fsync()
+
+
+def truncation_of_an_append_dropped(file: File) -> None:
+    file.durable("A4096", "A4096")
+    file.write("C4096", 8192)
+    file.fail()
+    file.truncate(8292)
+    file.drop()
+    file.write("B100", 8292)
+    file.fsync()
+
+
+def growth_of_an_append_dropped(file: File) -> None:
+    file.durable("A4096", "A4096")
+    file.write("C100", 8192)
+    file.fail()
+    file.write("B100", 12288)
+    file.drop()
+    file.fsync()
+
+
 def append_whose_barrier_reports_a_failure(file: File) -> None:
     file.durable("A4096", "A4096")
     file.write("C100", 0)
@@ -254,6 +311,12 @@ PROGRAMS: Final[tuple[Callable[[File], None], ...]] = (
     overwrite_that_is_not_dropped_beside_unsynced_data,
     overwrite_cut_by_a_truncation,
     append_then_a_truncation_to_a_larger_size,
+    truncation_then_an_append,
+    truncation_then_a_write_behind_its_block,
+    truncation_then_an_append_dropped,
+    truncation_of_an_overwrite_dropped,
+    truncation_of_an_append_dropped,
+    growth_of_an_append_dropped,
     append_whose_barrier_reports_a_failure,
     unallocated_block_written_again,
     allocated_block_written_again,

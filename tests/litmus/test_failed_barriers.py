@@ -30,6 +30,7 @@ EXT4, XFS, EXT4_JOURNAL, BTRFS = (
 
 _APPENDED: Program = [("append", "f", "B1")]
 _BLOCK_APPENDED: Program = [("write", "f", "B1", 4096)]
+_CUT_AND_EXTENDED: Program = [("truncate", "f", 1), ("write", "f", "B1", 4096)]
 _AGAIN: Program = [("write", "f", "C1", 4096), ("fsync", "f")]
 
 # A program on f, which begins as A3, and what f may be after a power cut under the model ext4.
@@ -83,6 +84,30 @@ RULES: Final[tuple[tuple[Program, str], ...]] = (
     # It drops unsynced data behind the new end before the barrier fails.
     ([*_APPENDED, ("truncate", "f", 1), ("failed fsync", "f", XFS), ("truncate", "f", 5),
       ("write", "f", "C1", 0), ("fsync", "f")], "f=C1,04"),
+    # Zeros of a truncation are lost with their page, up to the end of the file.
+    ([("truncate", "f", 1), ("append", "f", "B1"), ("failed fsync", "f", EXT4), ("fsync", "f")],
+     "f=A2"),
+    ([("truncate", "f", 1), ("truncate", "f", 3), ("failed fsync", "f", EXT4), ("fsync", "f")],
+     "f=A3"),
+    ([*_CUT_AND_EXTENDED, ("failed fsync", "f", BTRFS), *_AGAIN], "f=A3,04093,C1"),
+    ([*_CUT_AND_EXTENDED, ("failed fsync", "f", XFS), *_AGAIN], "f=A3,04093,C1"),
+    # A change of the block writes them again.
+    ([*_CUT_AND_EXTENDED, ("failed fsync", "f", XFS), ("write", "f", "C1", 0), *_AGAIN],
+     "f=C1,04095,C1"),
+    # xfs has written them if a truncation has extended the file, btrfs too if an allocation has.
+    ([("truncate", "f", 1), ("truncate", "f", 3), ("failed fsync", "f", XFS), ("fsync", "f")],
+     "f=A1,02"),
+    *(
+        ([("truncate", "f", 1), ("allocate", "f", 0, 3), ("failed fsync", "f", policy),
+          ("fsync", "f")], outcome)
+        for policy, outcome in ((XFS, "f=A1,02"), (BTRFS, "f=A1,02"), (EXT4, "f=A3"))
+    ),
+    # Those in other pages stay unsynced, as do those in a block of which nothing is durable.
+    ([("truncate", "f", 1), ("truncate", "f", 3),
+      ("failed write_synced", "f", "C1", 4096, EXT4), ("fsync", "f")], "f=A1,04096"),
+    ([("truncate", "f", 8192), ("fsync", "f"), ("truncate", "f", 4097), ("truncate", "f", 4099),
+      ("failed fsync", "f", EXT4), ("write", "f", "C1", 4097), ("fsync", "f")],
+     "f=A3,04094,C1,01"),
     # An unwritten block has no data until a truncation frees it, or its pages are dropped.
     ([*_BLOCK_APPENDED, ("failed fsync", "f", EXT4), *_AGAIN], "f=A3,04094"),
     ([*_BLOCK_APPENDED, ("failed fsync", "f", EXT4), ("truncate", "f", 4096), *_AGAIN],
@@ -107,7 +132,16 @@ RULES: Final[tuple[tuple[Program, str], ...]] = (
     ([("write", "f", "B1", 0), ("failed fsync", "f", XFS), ("write", "f", "C1", 2),
       ("drop_pages", "f", 0, 0), ("fsync", "f")], "f=B1,A1,C1"),
     ([("write", "f", "B1", 0), ("failed fsync", "f", BTRFS), ("truncate", "f", 2),
-      ("drop_pages", "f", 0, 0), ("write", "f", "C1", 1), ("fsync", "f")], "f=B1,C1"),
+      ("drop_pages", "f", 0, 0), ("write", "f", "C1", 1), ("fsync", "f")], "f=A1,C1"),
+    ([("truncate", "f", 1), ("append", "f", "B1"), ("failed fsync", "f", XFS),
+      ("drop_pages", "f", 0, 0), ("append", "f", "C1"), ("fsync", "f")], "f=A2,C1"),
+    # Those of an unwritten block stay if a truncation ends in it, or the file has grown in it.
+    ([*_BLOCK_APPENDED, ("failed fsync", "f", EXT4), ("truncate", "f", 4097),
+      ("drop_pages", "f", 0, 0), *_AGAIN], "f=A3,04094"),
+    ([*_BLOCK_APPENDED, ("failed fsync", "f", EXT4), ("truncate", "f", 4098),
+      ("drop_pages", "f", 0, 0), *_AGAIN], "f=A3,04095"),
+    ([*_BLOCK_APPENDED, ("failed fsync", "f", EXT4), ("truncate", "f", 4097), ("fsync", "f"),
+      ("drop_pages", "f", 0, 0), *_AGAIN], "f=A3,04093,C1"),
     # A failed sync after a synchronous write concerns its own pages.
     ([("write", "f", "B1", 0), ("failed write_synced", "f", "C1", 4096, XFS), ("fsync", "f")],
      "f=B1,A2,04093"),
@@ -188,6 +222,13 @@ def test_a_failed_barrier_leaves_what_the_rules_say(program: Program, outcomes: 
     boots=([
         ("truncate", "f", 4097), ("write", "f", "C3", 4095),
         ("failed write_synced", "f", "B1", 4099, EXT4), ("write_synced", "f", "A1", 0),
+    ],)
+)  # fmt: skip
+# A truncation whose first zeros are lost leaves its old tail behind its own size.
+@example(
+    boots=([
+        ("truncate", "f", 1), ("append", "f", "B1"), ("failed fsync", "f", EXT4), ("fsync", "f"),
+        ("truncate", "f", 3),
     ],)
 )  # fmt: skip
 # A kill keeps lost data and unwritten blocks.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from sim.disk.cache.inode import BLOCK_BYTES
-from sim.disk.cache.operation import FailedSync
+from sim.disk.cache.inode import BLOCK_BYTES, Inode
+from sim.disk.cache.operation import FailedSync, SyncFailure
 from sim.disk.crash.barrier import is_in_pages_of, pages_of
 from sim.disk.crash.micro_operation import (
     FreeBlocks,
@@ -19,14 +19,64 @@ from sim.disk.crash.micro_operation import (
 )
 
 _STAYING = (Growth.ALLOCATION, Growth.TRUNCATION)
+# The file systems that write the last block when a truncation, or an allocation, extends a file.
+_BY_TRUNCATION = (SyncFailure.XFS,)
+_BY_ALLOCATION = (SyncFailure.XFS, SyncFailure.BTRFS)
 
 
-def left_by(failed: FailedSync, micros: Sequence[MicroOperation]) -> Iterator[MicroOperation]:
+def zeros_lost_by(
+    failed: FailedSync, micros: Sequence[MicroOperation], platter: Inode | None
+) -> Mapping[ZeroTail, int]:
+    """Return the zeros that are lost, each with the end of its lost part.
+
+    ``platter`` is the file on the platter. Zeros behind the end of the file stay, and so do those
+    in a block of which nothing is durable.
+    """
+    freed = first_freed(failed, micros)
+    end, first = _end_and_first_zeros(failed, micros, platter)
+    return {
+        micro: min(end, micro.end)
+        for micro in micros[first:]
+        if isinstance(micro, ZeroTail)
+        and micro.number == failed.inode
+        and is_in_pages_of(failed, micro)
+        and micro.offset < end
+        and is_durable(micro.offset // BLOCK_BYTES, platter, freed)
+    }
+
+
+def _end_and_first_zeros(
+    failed: FailedSync, micros: Sequence[MicroOperation], platter: Inode | None
+) -> tuple[int, int]:
+    """Return the size of a file with all its pieces, and the index from which zeros are lost.
+
+    The call that extends the file there has written those before.
+    """
+    end, first = platter.size if platter else 0, 0
+    for index, micro in enumerate(micros):
+        if micro.number != failed.inode:
+            continue
+        match micro:
+            case SetSize(size=size) | GrowSize(size=size, cause=Growth.ALLOCATION):
+                is_set = isinstance(micro, SetSize)
+                if size > end and failed.policy in (_BY_TRUNCATION if is_set else _BY_ALLOCATION):
+                    first = index
+                end = size if is_set else max(end, size)
+            case GrowSize(size=size):
+                end = max(end, size)
+            case _:
+                pass
+    return end, first
+
+
+def left_by(
+    failed: FailedSync, micros: Sequence[MicroOperation], zeros: Mapping[ZeroTail, int]
+) -> Iterator[MicroOperation]:
     """Yield the pieces without those that the kernel forgets because their pages count as clean.
 
-    These are the data in the pages of the barrier, and the sizes of writes that end in them, unless
-    the policy keeps these. The sizes of truncations, and of allocations that extended the file,
-    stay.
+    These are the data in the pages of the barrier, the zeros that are lost, and the sizes of writes
+    that end in the pages, unless the policy keeps these. The sizes of truncations, and of
+    allocations that extended the file, stay.
     """
     first, last = pages_of(failed)
     keeps_sizes = failed.policy.keeps_sizes
@@ -41,19 +91,25 @@ def left_by(failed: FailedSync, micros: Sequence[MicroOperation]) -> Iterator[Mi
                 yield _with_size(micro, parts)
             else:
                 yield from parts
+        elif isinstance(micro, ZeroTail) and micro in zeros:
+            if zeros[micro] < micro.end:
+                yield micro._replace(offset=zeros[micro])
         elif keeps_sizes or not isinstance(micro, GrowSize) or micro.cause in _STAYING:
             yield micro
         elif index and _begins_before(first, micros[index - 1], micro):
             yield micro._replace(size=first)
 
 
-def lost_by(failed: FailedSync, micros: Sequence[MicroOperation]) -> Iterator[WriteBlock]:
-    """Yield the data that the page cache has in the pages of the barrier, in program order.
+def lost_by(
+    failed: FailedSync, micros: Sequence[MicroOperation], zeros: Mapping[ZeroTail, int]
+) -> Iterator[WriteBlock]:
+    """Yield the data that the page cache has in the pages of the barrier, and the lost zeros.
 
-    What an unsynced truncation cut off later is not in it any more.
+    Data that an unsynced truncation cut off later is not in it any more; zeros are.
     """
     first, last = pages_of(failed)
     lost: list[WriteBlock] = []
+    cleared: list[WriteBlock] = []
     for micro in micros:
         if micro.number != failed.inode:
             continue
@@ -64,11 +120,15 @@ def lost_by(failed: FailedSync, micros: Sequence[MicroOperation]) -> Iterator[Wr
                 lost.append(micro._replace(offset=start, data=data))
             case SetSize(size=start) | FreeBlocks(start=start):
                 lost = list(_without(start, sys.maxsize, lost))
-            case ZeroTail(offset=start, end=end):
+            case ZeroTail(operation=operation, number=number, offset=start, end=end):
                 lost = list(_without(start, end, lost))
+                if data := bytes(zeros.get(micro, start) - start):
+                    cleared.append(
+                        WriteBlock(operation, number, start, data, fresh=False, appended=False)
+                    )
             case _:
                 pass
-    yield from lost
+    yield from (*cleared, *lost)
 
 
 def first_freed(failed: FailedSync, micros: Sequence[MicroOperation]) -> int:
@@ -79,6 +139,11 @@ def first_freed(failed: FailedSync, micros: Sequence[MicroOperation]) -> int:
         if isinstance(micro, SetSize | FreeBlocks) and micro.number == failed.inode
     ]
     return -(-min(starts, default=sys.maxsize) // BLOCK_BYTES)
+
+
+def is_durable(block: int, platter: Inode | None, freed: int) -> bool:
+    """Return whether something of a block is durable, which is before the first freed block."""
+    return block < freed and platter is not None and block in platter.blocks
 
 
 def _without(first: int, last: int, writes: Iterable[WriteBlock]) -> Iterator[WriteBlock]:

@@ -21,7 +21,8 @@ from sim.disk.cache.operation import (
     Write,
 )
 from sim.disk.crash.barrier import pages_of
-from sim.disk.crash.micro_operation import MicroOperation, WriteBlock, ZeroTail
+from sim.disk.crash.failed_barrier import is_durable
+from sim.disk.crash.micro_operation import MicroOperation, WriteBlock
 from sim.disk.crash.notes import LostData, UnwrittenBlock
 
 _NONE: Final[frozenset[int]] = frozenset()
@@ -36,7 +37,7 @@ class LostPages:
         # By inode and block; the ranges of a block do not touch one another.
         self._lost: dict[int, dict[int, list[LostData]]] = {}
         self._unwritten: dict[int, set[int]] = {}
-        # By inode: the unwritten blocks to which something was written since the last barrier.
+        # By inode: the unwritten blocks that were changed since the last barrier.
         self._changed: dict[int, set[int]] = {}
 
     def __bool__(self) -> bool:
@@ -85,9 +86,7 @@ class LostPages:
         while start < end:
             block = start // BLOCK_BYTES
             limit = min(end, (block + 1) * BLOCK_BYTES)
-            is_new = policy is not SyncFailure.BTRFS and (
-                block >= freed or platter is None or block not in platter.blocks
-            )
+            is_new = policy is not SyncFailure.BTRFS and not is_durable(block, platter, freed)
             if is_new and policy is SyncFailure.EXT4:
                 self.add(UnwrittenBlock(number, block))
             else:
@@ -128,9 +127,7 @@ class LostPages:
         parts: list[Write] = []
         start, data = write.offset, write.data
         end = start + len(data)
-        if unwritten := self._unwritten.get(write.inode):
-            blocks = range(start // BLOCK_BYTES, -(-end // BLOCK_BYTES))
-            self._changed.setdefault(write.inode, set()).update(unwritten.intersection(blocks))
+        self._note_changes(write.inode, range(start // BLOCK_BYTES, -(-end // BLOCK_BYTES)))
         for lost in self._take(write.inode, start // BLOCK_BYTES, (end - 1) // BLOCK_BYTES):
             if lost.end < start or end < lost.offset:
                 parts.append(_again(write, lost))
@@ -141,12 +138,19 @@ class LostPages:
                 data, end = data + lost.data[end - lost.offset :], lost.end
         return (*parts, write._replace(offset=start, data=data))
 
+    def _note_changes(self, number: int, blocks: range) -> None:
+        """Note that some blocks of an inode are changed, as far as they are unwritten."""
+        if unwritten := self._unwritten.get(number):
+            self._changed.setdefault(number, set()).update(unwritten.intersection(blocks))
+
     def _grown(self, change: Write | Resize | Allocate, size: int) -> Sequence[Write]:
         """Return the lost data of the block in which a file ended that grows to ``size``."""
         before = change.size_before
         if size <= before or not before % BLOCK_BYTES:
             return ()
-        found = self._take(change.inode, before // BLOCK_BYTES, before // BLOCK_BYTES)
+        last = before // BLOCK_BYTES
+        self._note_changes(change.inode, range(last, last + 1))
+        found = self._take(change.inode, last, last)
         for lost in found:
             if not lost.returns_by_growth:
                 self.add(lost)
@@ -163,6 +167,7 @@ class LostPages:
         for block in unwritten:
             if block * BLOCK_BYTES < size:
                 self.add(UnwrittenBlock(number, block))
+        self._note_changes(number, range(last, last + 1))
         taken = self._take(number, last, max(self._lost.get(number, ()), default=last))
         kept = [
             lost._replace(data=lost.data[: size - lost.offset])
@@ -184,14 +189,14 @@ class LostPages:
     def drop(
         self, number: int, start: int, end: int, unsynced: Sequence[MicroOperation]
     ) -> list[int]:
-        """Drop the pages from byte ``start`` up to ``end`` in which nothing is unsynced.
+        """Drop the pages from byte ``start`` up to ``end`` in which no data is unsynced.
 
         Return their blocks, as far as they had lost data, or were unwritten.
         """
         dirty = {
             block
-            for micro in unsynced if micro.number == number
-            for block in _changed_by(micro)
+            for micro in unsynced if isinstance(micro, WriteBlock) and micro.number == number
+            for block in _blocks_of(micro)
         } | self._changed.get(number, _NONE)  # fmt: skip
         known = {*self._lost.get(number, ()), *self._unwritten.get(number, ())}
         within = range(start // BLOCK_BYTES, -(-end // BLOCK_BYTES))
@@ -210,16 +215,9 @@ def _again(change: Write | Resize | Allocate, lost: LostData) -> Write:
     )
 
 
-def _changed_by(micro: MicroOperation) -> range:
-    """Return the blocks in which a piece changes data."""
-    match micro:
-        case WriteBlock(offset=start, data=data):
-            end = start + len(data)
-        case ZeroTail(offset=start, end=end):
-            pass
-        case _:
-            return range(0)
-    return range(start // BLOCK_BYTES, -(-end // BLOCK_BYTES))
+def _blocks_of(write: WriteBlock) -> range:
+    end = write.offset + len(write.data)
+    return range(write.offset // BLOCK_BYTES, -(-end // BLOCK_BYTES))
 
 
 def _joined(lost: LostData, ranges: Sequence[LostData]) -> list[LostData]:

@@ -105,7 +105,7 @@ class LostData(NamedTuple):
 class UnwrittenBlock(NamedTuple):
     """A block of a file that reads as zeros after a power cut, whatever is written to it.
 
-    ``is_changed`` is whether something was written to it that no barrier has covered since.
+    ``is_changed`` is whether it was changed, and no barrier has come since.
     """
 
     number: int

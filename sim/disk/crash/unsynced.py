@@ -19,7 +19,7 @@ from sim.disk.cache.operation import (
 from sim.disk.crash.barrier import covered
 from sim.disk.crash.beyond_end import Ends, drop_beyond_end, ends_of, stored_until
 from sim.disk.crash.earlier import Earlier
-from sim.disk.crash.failed_barrier import first_freed, left_by, lost_by
+from sim.disk.crash.failed_barrier import first_freed, left_by, lost_by, zeros_lost_by
 from sim.disk.crash.image import Image
 from sim.disk.crash.log_order import LogOrder
 from sim.disk.crash.lost_pages import LostPages
@@ -233,10 +233,11 @@ class Unsynced:
         tails: dict[int, OldTail] = {}
         keeps_tails = sync.inode and self.model.coverage is Coverage.NEEDS
         # The zeros of a truncation that brings back a tail are no truncation to a smaller size.
-        extending = {each.operation for each in applied if isinstance(each, SetSize) and each.tail}
+        truncations = {each.operation: each for each in applied if isinstance(each, SetSize)}
         for micro in applied:
-            if keeps_tails and micro.operation not in extending:
-                self._note_tail(micro, tails)
+            truncation = truncations.get(micro.operation)
+            if keeps_tails and not (truncation and truncation.tail):
+                self._note_tail(micro, truncation, tails)
             self._make_durable(micro)
         if len(self._notes):
             self._notes.drop_ended(sync, applied, left, self.table)
@@ -250,14 +251,19 @@ class Unsynced:
         if end and self.table.own(micro.number).size < end:
             self._surplus.add(micro.number)
 
-    def _note_tail(self, micro: MicroOperation, tails: dict[int, OldTail]) -> None:
+    def _note_tail(
+        self, micro: MicroOperation, truncation: SetSize | None, tails: dict[int, OldTail]
+    ) -> None:
         """Note the bytes that a truncation is to drop from the last block that it keeps."""
         operation, number = micro.operation, micro.number
         match micro:
             case WriteBlock():
                 tails.pop(number, None)
                 return
-            case ZeroTail(offset=start) | SetSize(size=start):
+            case ZeroTail(offset=start):
+                # A failed barrier may have lost the first zeros.
+                start = truncation.size if truncation else start
+            case SetSize(size=start):
                 pass
             case _:
                 return
@@ -271,11 +277,12 @@ class Unsynced:
         """Forget the data that the kernel marked clean without having written it."""
         if failed.policy is SyncFailure.LYING:
             return
-        platter, freed = self.table.get(failed.inode), first_freed(failed, self.micros)
-        for write in lost_by(failed, self.micros):
+        micros, platter = self.micros, self.table.get(failed.inode)
+        freed, zeros = first_freed(failed, micros), zeros_lost_by(failed, micros, platter)
+        for write in lost_by(failed, micros, zeros):
             self.lost.lose(write, failed.policy, platter, freed)
         self.lost.end_changes(failed)
-        self._keep(list(left_by(failed, self.micros)))
+        self._keep(list(left_by(failed, micros, zeros)))
         self.allows_more = True
 
     def _dropped_by(self, drop: DropPages) -> Mapping[int, bytes]:

@@ -82,10 +82,10 @@ def test_a_piece_keeps_its_data_before_and_behind_the_pages_of_the_barrier() -> 
     data = b"a" * 4096 + b"b" * 4096 + b"c"
     write = WriteBlock(1, 2, 0, data, fresh=True, appended=True, grows=8193)
     failed = FailedSync("/f", 2, data_only=True, policy=SyncFailure.XFS, start=5000, end=5001)
-    assert list(left_by(failed, [write, GrowSize(1, 2, 8192), GrowSize(1, 3, 8192)])) == [
+    assert list(left_by(failed, [write, GrowSize(1, 2, 8192), GrowSize(1, 3, 8192)], {})) == [
         write._replace(data=b"a" * 4096, grows=4096),
         write._replace(offset=8192, data=b"c"),
         GrowSize(1, 2, 4096),
         GrowSize(1, 3, 8192),
     ]
-    assert list(lost_by(failed, [write])) == [write._replace(offset=4096, data=b"b" * 4096)]
+    assert list(lost_by(failed, [write], {})) == [write._replace(offset=4096, data=b"b" * 4096)]
