@@ -23,6 +23,7 @@ from powercut.interpose.lifetime import Lifetime
 from powercut.interpose.router import ROUTER
 from powercut.interpose.wrapper import is_of_disk
 from sim.disk.cache.inode import BLOCK_BYTES, NO_BLOCKS, Blocks, Inode
+from sim.disk.calls.descriptor import OpenFile
 from sim.disk.calls.process import Process
 from sim.disk.os_error import os_error
 
@@ -135,10 +136,6 @@ class FileMapping:
         finally:
             os.close(descriptor)
 
-    def sync(self, _process: Process, start: int, end: int) -> None:
-        """Make the data in some pages of the file durable; the caller has written it back."""
-        self._disk.sync(self.number, self._path, data_only=True, start=start, end=end)
-
     def resize(self, _process: Process, size: int) -> None:
         """Set the size of the file in bytes, as that of the memory was set."""
         self._disk.resize(self._inode, size, self._path)
@@ -176,6 +173,7 @@ class mmap(RealMmap, metaclass=MappingType):  # noqa: N801 - the name of the cla
 
     _file: FileMapping | None = None
     _lifetime: Lifetime | None = None
+    _description: OpenFile
     _offset = 0
     _drop: Callable[[], object]
     _writes = False
@@ -196,6 +194,7 @@ class mmap(RealMmap, metaclass=MappingType):  # noqa: N801 - the name of the cla
             file.drop()
             raise
         made._file, made._lifetime = file, lifetime
+        made._description = lifetime.call(Process.description_of, fileno)
         made._offset = options.get("offset", arguments[3] if len(arguments) > 3 else 0)
         made._writes = is_shared and writes
         file.is_written = file.is_written or made._writes
@@ -220,7 +219,7 @@ class mmap(RealMmap, metaclass=MappingType):  # noqa: N801 - the name of the cla
             end = start + arguments[1] if len(arguments) > 1 else self._offset + len(self)
             # Only a shared mapping that can be written has something to sync.
             if end > start and self._writes:
-                self._lifetime.call(self._file.sync, start, end)
+                self._lifetime.call(Process.msync, self._description, start, end)
 
     def size(self) -> int:
         """Return the size of the file in bytes, which may differ from that of the mapping."""

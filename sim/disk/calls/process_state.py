@@ -144,6 +144,10 @@ class ProcessState:
         """Return the path with which a descriptor was opened."""
         return self._file(fd).path
 
+    def description_of(self, fd: int) -> OpenFile:
+        """Return the open file description of a descriptor, which a mapping keeps open."""
+        return self._file(fd)
+
     # -- paths -----------------------------------------------------------------------------
 
     def _parent(

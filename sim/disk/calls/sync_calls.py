@@ -32,6 +32,11 @@ class SyncCalls(ProcessState):
         self._must_live()
         self.disk.sync_all()
 
+    def msync(self, file: OpenFile, start: int, end: int) -> None:
+        """Make the data in the pages from byte ``start`` up to ``end`` of a mapped file durable."""
+        self._must_live()
+        self._sync(file, data_only=True, start=start, end=end)
+
     def _sync(
         self, file: OpenFile, *, data_only: bool = False, start: int = 0, end: int = 0
     ) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from sim.disk.calls.descriptor import OpenFile
 from sim.disk.calls.process import Process, Refusal
 from sim.disk.disk import Disk
 from sim.errors import PowerOff
@@ -27,7 +28,8 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "get_blocking": (DESCRIPTOR,), "get_inheritable": (DESCRIPTOR,), "getcwd": (), "getcwdb": (),
     "isatty": (DESCRIPTOR,), "lchown": ("/a", 0, 0), "link": ("/a", "/b"), "listdir": ("/",),
     "listxattr": (), "lockf": (DESCRIPTOR, os.F_LOCK, 0), "lseek": (DESCRIPTOR, 0, 0),
-    "lstat": ("/a",), "mkdir": ("/d",), "open": ("/a", os.O_RDONLY), "open_file": ("/a",),
+    "lstat": ("/a",), "mkdir": ("/d",), "msync": (OpenFile(), 0, 1), "open": ("/a", os.O_RDONLY),
+    "open_file": ("/a",),
     "pathconf": ("/a", 0), "posix_fadvise": (DESCRIPTOR, 0, 0, 0),
     "posix_fallocate": (DESCRIPTOR, 0, 1), "pread": (DESCRIPTOR, 1, 0),
     "preadv": (DESCRIPTOR, [bytearray(1)], 0), "pwrite": (DESCRIPTOR, b"x", 0),
@@ -42,8 +44,8 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "write": (DESCRIPTOR, b"x"), "writev": (DESCRIPTOR, [b"x"]),
 }  # fmt: skip
 NO_CALLS = {
-    "disk", "exit", "is_directory", "open_descriptors", "path_of", "poison", "poisoned",
-    "use_descriptors_from",
+    "description_of", "disk", "exit", "is_directory", "open_descriptors", "path_of", "poison",
+    "poisoned", "use_descriptors_from",
 }  # fmt: skip
 
 DEATHS: dict[str, Callable[[Process], None]] = {

@@ -15,9 +15,10 @@ from oracles.history import History
 from powercut.explorer.explore import explore
 from powercut.interpose.interposed import interposed
 from powercut.interpose.router import ROUTER
-from sim.disk.cache.operation import Sync, Write
+from sim.disk.cache.operation import Sync, SyncFailure, Write
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
+from tests.unit.disk.test_failed_syncs_reported import FailingSyncs
 
 
 @pytest.fixture
@@ -58,6 +59,26 @@ def test_a_flush_is_a_barrier_on_the_data_of_its_pages(process: Process) -> None
     with open("f", "r+b") as file, mmap.mmap(file.fileno(), 0, offset=8192) as memory:
         memory.flush()
         assert last(process) == Sync("f", inode, data_only=True, start=8192, end=10_000)
+
+
+def test_a_flush_reports_a_failure_as_a_barrier_on_its_descriptor_does(process: Process) -> None:
+    with open("f", "r+b") as file, open("f", "r+b") as other:
+        memory = mmap.mmap(file.fileno(), 0)
+        memory[:1] = b"x"
+        process.disk.interposer = FailingSyncs(SyncFailure.EXT4)
+        with pytest.raises(OSError, match="Input/output error"):
+            memory.flush()
+        os.fsync(file.fileno())
+        with pytest.raises(OSError, match="Input/output error"):
+            os.fsync(other.fileno())
+        process.disk.interposer = FailingSyncs(SyncFailure.EXT4)
+        with pytest.raises(OSError, match="Input/output error"):
+            os.fsync(other.fileno())
+        with pytest.raises(OSError, match="Input/output error"):
+            memory.flush()
+        memory.flush()
+        os.fsync(file.fileno())
+        memory.close()
 
 
 @pytest.mark.skipif(not hasattr(mmap, "MS_ASYNC"), reason="flush has flags from CPython 3.15 on")
