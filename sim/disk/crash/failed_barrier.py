@@ -32,14 +32,21 @@ def zeros_lost_by(
     ``platter`` is the file on the platter. Zeros behind the end of the file stay, and so do those
     in a block of which nothing is durable.
     """
+    zeros = [
+        (index, micro)
+        for index, micro in enumerate(micros)
+        if isinstance(micro, ZeroTail)
+        and micro.number == failed.inode
+        and is_in_pages_of(failed, micro)
+    ]
+    if not zeros:
+        return {}  # Without a look at the platter, which may be undecided.
     freed = first_freed(failed, micros)
     end, first = _end_and_first_zeros(failed, micros, platter)
     return {
         micro: min(end, micro.end)
-        for micro in micros[first:]
-        if isinstance(micro, ZeroTail)
-        and micro.number == failed.inode
-        and is_in_pages_of(failed, micro)
+        for index, micro in zeros
+        if index >= first
         and micro.offset < end
         and is_durable(micro.offset // BLOCK_BYTES, platter, freed)
     }
