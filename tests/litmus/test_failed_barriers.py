@@ -231,6 +231,13 @@ def test_a_failed_barrier_leaves_what_the_rules_say(program: Program, outcomes: 
         ("truncate", "f", 3),
     ],)
 )  # fmt: skip
+# A write that ends in an unwritten block does not make the file grow, whose size is unsynced.
+@example(
+    boots=([
+        ("write", "f", "A2", 8191), ("failed write_synced", "f", "B2", 8192, EXT4),
+        ("write", "f", "C2", 8191), ("failed fsync", "f", EXT4), ("write_synced", "f", "A1", 4096),
+    ],)
+)  # fmt: skip
 # A kill keeps lost data and unwritten blocks.
 @example(boots=([*_APPENDED, ("failed fsync", "f", XFS)], [("append", "f", "C1")]))
 @example(boots=([*_BLOCK_APPENDED, ("failed fsync", "f", EXT4)], _AGAIN))

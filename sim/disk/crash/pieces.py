@@ -160,8 +160,12 @@ def _data(
 def _around_unwritten(
     write: Write, number: int, unwritten: AbstractSet[int], earlier: Earlier
 ) -> Iterator[MicroOperation]:
-    """Cut a write that would be one piece at its unwritten blocks; the last piece has its size."""
+    """Cut a write that would be one piece at its unwritten blocks.
+
+    The last piece has its size, if the file does not reach that far already.
+    """
     start, end = write.offset, write.offset + len(write.data)
+    grows_file = end > write.size_before or not earlier.extends_to(write.inode, end)
     runs: list[tuple[int, int]] = []
     for block in _blocks_of(start, end):
         first, last = max(start, block * BLOCK_BYTES), min(end, (block + 1) * BLOCK_BYTES)
@@ -172,9 +176,9 @@ def _around_unwritten(
         fresh = first >= write.size_before or all(
             earlier.allocates(write.inode, each) for each in _blocks_of(first, last)
         )
-        grows = end if last == runs[-1][1] else last
+        grows = end if grows_file and last == runs[-1][1] else last
         yield from _units(write, number, first, last, end, fresh, grows)
-    if not runs and (end > write.size_before or not earlier.extends_to(write.inode, end)):
+    if not runs and grows_file:
         yield GrowSize(number, write.inode, end)
 
 
