@@ -86,10 +86,9 @@ def _violation(
     """Return the worst that has happened to a file; ``past`` ends with the last acknowledged."""
     older, expected = past[:-1], past[-1]
     differs = [path for path in sorted(actual) if actual[path] != expected[path]]
-    acknowledged, *others = _distinct([expected, *in_flight], differs)
-    (found,) = _distinct([actual], differs)
-    evidence: dict[str, object] = {"expected": acknowledged, "actual": found}
-    torn = {"expected": acknowledged, "in_flight": others, "actual": found} if others else evidence
+    allowed = [expected, *in_flight]
+    torn = _evidence(actual, allowed, differs)
+    evidence = {name: torn[name] for name in ("expected", "actual")}
     stale: list[str] = []
     for path in differs:
         content = actual[path]
@@ -105,7 +104,11 @@ def _violation(
                 f"{path} holds neither an acknowledged content nor one in flight", **torn
             )
     if not stale:
-        return TornRecord("the files hold parts of different values", **torn)
+        # Each content is right by itself, so the files that are still as expected matter too.
+        parts = [path for path in sorted(actual) if any(actual[path] != it[path] for it in allowed)]
+        return TornRecord(
+            "the files hold parts of different values", **_evidence(actual, allowed, parts)
+        )
     if all(actual[path] is None for path in stale):
         return LostAck(
             f"acknowledged value {len(older)} is lost: {stale[0]} does not exist", **evidence
@@ -113,6 +116,14 @@ def _violation(
     return LostAck(
         f"acknowledged value {len(older)} is lost: {stale[0]} shows an older one", **evidence
     )
+
+
+def _evidence(actual: Files, allowed: Sequence[Files], paths: Sequence[str]) -> dict[str, object]:
+    """Return the contents of ``paths``: expected, in flight if there are others, and actual."""
+    expected, *in_flight = _distinct(allowed, paths)
+    (found,) = _distinct([actual], paths)
+    others = {"in_flight": in_flight} if in_flight else {}
+    return {"expected": expected, **others, "actual": found}
 
 
 def _distinct(several: Iterable[Files], paths: Sequence[str]) -> list[Files]:

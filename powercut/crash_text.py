@@ -123,7 +123,9 @@ def losses(
         block = micros[index]
         assert isinstance(block, WriteBlock), block
         path = _path(block.number, names)
-        text = f"data of {path}, torn: {kept} of {len(block.data)} bytes survived"
+        size = len(block.data)
+        where = f"bytes {block.offset} to {block.offset + size}"
+        text = f"data of {path}, {where}, torn: {kept} of {size} bytes survived"
         yield Loss(text, (block.operation,))
 
 

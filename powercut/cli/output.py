@@ -19,7 +19,8 @@ from powercut.fuzz.reproducer import write_durably
 from powercut.one_line import one_line
 
 SCHEMA: Final = 1
-_COLUMNS: Final = 110
+_COLUMNS: Final = 200
+"""Columns of output that is not for a terminal: enough for every table, so that none is cut."""
 _JSON: Final = "powercut.json"
 _STDOUT, _STDERR = 1, 2
 

@@ -40,8 +40,15 @@ def test_anything_else_is_called_by_the_property_it_breaks(
 
 def test_files_of_different_values_are_torn() -> None:
     known = Known((), ({"a": b"next", "b": b"next"},))
-    with pytest.raises(TornRecord, match="parts of different values"):
-        OldOrNew({"a": b"now", "b": b"now"})({"a": b"next", "b": b"now"}, known)
+    before = {"a": b"now", "b": b"now", "c": b"same"}
+    with pytest.raises(TornRecord, match="parts of different values") as raised:
+        OldOrNew(before)({"a": b"next", "b": b"now", "c": b"same"}, known)
+    # Of a alone, what is found would be the value in flight.
+    assert [*raised.value.evidence.items()] == [
+        ("expected", {"a": b"now", "b": b"now"}),
+        ("in_flight", [{"a": b"next", "b": b"next"}]),
+        ("actual", {"a": b"next", "b": b"now"}),
+    ]
 
 
 def test_the_evidence_has_each_content_that_is_allowed() -> None:
