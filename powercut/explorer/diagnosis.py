@@ -16,7 +16,7 @@ from powercut.explorer.failures_by_barrier import ByModel, FailuresByBarrier, in
 from powercut.explorer.harm import Harm, Harms
 from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.recovery import interrupting
-from powercut.explorer.repair import Moment, OutOfTime, moment_of, preventable
+from powercut.explorer.repair import Moment, OutOfTime, lost_alone, moment_of, preventable
 from powercut.explorer.unwritten_stores import (
     UnsyncedStores,
     as_power_cut,
@@ -246,6 +246,15 @@ def _parted(failures: ByModel, moments: Container[Moment]) -> tuple[ByModel, ByM
 
 
 def _killed(found: Exploration) -> list[Failure]:
-    """Return the failures that no barrier can prevent."""
+    """Return the failures that no barrier can prevent.
+
+    Where the loss of the last operation alone does harm, no barrier makes the moment safe. Power
+    cuts that lose something else there are left out, because a barrier prevents each of them.
+    """
     others = {each.state for each in preventable(found)}
-    return [each for each in found.failures if each.state not in others]
+    left = [each for each in found.failures if each.state not in others]
+    cuts = [each for each in left if each.needs_power_cut and len(each.crashes) == 1]
+    alone = lost_alone(found, cuts)
+    states, moments = {each.state for each in alone}, set(map(moment_of, alone))
+    beside = {each.state for each in cuts if moment_of(each) in moments} - states
+    return [each for each in left if each.state not in beside]

@@ -109,7 +109,7 @@ def preventable(exploration: Exploration) -> tuple[Failure, ...]:
     """
     killed = {failure.state for failure in exploration.failures if not failure.needs_power_cut}
     others = [failure for failure in exploration.failures if failure.state not in killed]
-    alone = _lost_alone(exploration, others)
+    alone = lost_alone(exploration, others)
     hopeless = _killed_moments(exploration, killed, others)
     hopeless |= {moment_of(each) for each in alone if len(each.crashes) == 1}
     left_out = _in_part(exploration, killed, others) | {each.state for each in alone}
@@ -205,7 +205,7 @@ def _is_last(done: int, entries: int, history: History) -> bool:
     return done > 0 and entries <= history.entries_by(done, returned=False)
 
 
-def _lost_alone(exploration: Exploration, failures: Iterable[Failure]) -> list[Failure]:
+def lost_alone(exploration: Exploration, failures: Iterable[Failure]) -> list[Failure]:
     """Return the failures that are due to the loss of pieces of the last operation alone.
 
     The pieces may be lost although everything before that operation is durable.
