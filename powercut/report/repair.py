@@ -8,8 +8,9 @@ from typing import Final
 from powercut.counted import counted
 from powercut.explorer.cause import Diagnosis
 from powercut.explorer.missing_barrier import Gap
-from powercut.explorer.repair import preventable
+from powercut.explorer.repair import moment_of, preventable
 from powercut.explorer.unwritten_stores import UnsyncedStores
+from powercut.explorer.verdicts import Exploration
 from powercut.report.in_place import remedies_in_place
 
 _MOST_REMEDIES: Final = 3
@@ -81,9 +82,17 @@ def _effect(diagnosis: Diagnosis, missing: int, failed: int, unseen: int) -> str
         reason = ", and the recovery must be repaired too"
     elif any(preventable(found) for found in repaired):
         reason = "; further ones may be missing: add these, and explore again"
+    elif any(map(_fails_in_recovery, repaired)):
+        reason = ", and the recovery may miss an fsync"
     else:
         reason = ", and no fsync prevents that"
     return (
         f"{barriers} {does} not suffice: {failed:,} of {states} still {fail} with {them}"
         f"{how}{reason}"
     )
+
+
+def _fails_in_recovery(found: Exploration) -> bool:
+    """Return whether a crash does harm only because the recovery after it is crashed as well."""
+    alone = {moment_of(each) for each in found.failures if len(each.crashes) == 1}
+    return any(moment_of(each) not in alone for each in found.failures if each.needs_power_cut)
