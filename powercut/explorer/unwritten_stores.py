@@ -1,4 +1,4 @@
-"""Stores to mapped memory that were acknowledged before the kernel wrote their pages.
+"""Stores to mapped memory after which the program goes on before the kernel writes their pages.
 
 A recorded program in another process shows such a store only when its page is written. Until
 then the disk that is recorded lacks it, but a kill does not lose it: only a power cut does.
@@ -32,14 +32,17 @@ _MOST_COMPARED: Final = 8
 
 
 class UnsyncedStores(NamedTuple):
-    """Stores to mapped memory of ``paths`` with no barrier up to ``last``, an acknowledgement."""
+    """Stores to mapped memory of ``paths`` with no barrier up to ``last``.
+
+    That is an acknowledgement, or if there is none before the crash, the operation before it.
+    """
 
     paths: tuple[str, ...]
     last: Event
 
 
 def unwritten_stores(found: Exploration) -> dict[Moment, tuple[str, ...]]:
-    """Return the moments at which acknowledged stores to mapped memory are missing, with the paths.
+    """Return the moments at which stores to mapped memory are missing, with the paths.
 
     A kill leaves a disk there that the check refuses, but accepts if pages are written that were
     written later. A moment right behind such a write, which a power cut may lose, belongs to it.
@@ -66,8 +69,13 @@ def unwritten_stores(found: Exploration) -> dict[Moment, tuple[str, ...]]:
             moments[number, before] = moments[number - 1, before]
         for entries in {before, history.entries_by(number, returned=True)}:
             state = entries, cache.key
-            if not entries or state not in killed:
-                continue  # before the first acknowledgement, no barrier is missing
+            if state not in killed:
+                continue
+            # Before the first acknowledgement a page was synced without the others. Pages that are
+            # written together may be one change, and stores may follow a plain write.
+            is_synced = number in mapped and number + 1 not in mapped
+            if not entries and not is_synced and (number - 1, 0) not in moments:
+                continue
             if state not in by_state:
                 if found.checker.is_over(found):
                     return moments
@@ -80,9 +88,10 @@ def stores_lost_at(
     failure: Failure, moments: Mapping[Moment, tuple[str, ...]], workload: RecordedWorkload
 ) -> UnsyncedStores:
     """Return the stores that a failure at one of these moments loses."""
-    acknowledged = (event for event in events_of(workload) if event.operation is None)
-    *_, last = (event for event in acknowledged if event.entries <= failure.entries)
-    return UnsyncedStores(moments[moment_of(failure)], last)
+    moment = moment_of(failure)
+    before = [event for event in events_of(workload) if event.is_before(*moment)]
+    last = next((each for each in reversed(before) if each.operation is None), before[-1])
+    return UnsyncedStores(moments[moment], last)
 
 
 def as_power_cut(failure: Failure) -> Failure:

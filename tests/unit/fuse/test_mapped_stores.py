@@ -1,4 +1,4 @@
-"""Stores to mapped memory that were acknowledged before the kernel wrote their pages.
+"""Stores to mapped memory after which the program goes on before the kernel writes their pages.
 
 A kill does not lose them, though the disk that is recorded lacks them until then.
 """
@@ -26,7 +26,7 @@ from powercut.fuse.recording import (
     load_recording,
     save_recording,
 )
-from powercut.report.findings import finding_lines
+from powercut.report.findings import cause_text, finding_lines
 from powercut.report.repair import repair_lines
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
@@ -126,9 +126,22 @@ def test_each_round_whose_page_is_written_later_belongs_to_it() -> None:
     assert all(each.needs_power_cut for each in cause.failures["scc"])
 
 
-def test_before_the_first_acknowledgement_no_msync_is_missing() -> None:
-    """Two stores of one change: a power cut between the writes of their pages tears it."""
-    found = judged([("/f", b"5"), ("/f", b"1")], [2], (1, 2))
+def test_stores_are_missing_before_the_first_acknowledgement_too() -> None:
+    """The program goes on between the writes of the pages, so it has stored, and not synced."""
+    found = judged([("/f", b"5"), ("/g", b"1"), ("/f", b"1")], [3], (1, 3))
+    (stores,) = (each for each in found.causes if isinstance(each.gap, UnsyncedStores))
+    assert stores.failure.needs_power_cut
+    assert cause_text(stores) == (
+        "no msync (of all these pages) or fsync of /f between its stores to mapped memory and "
+        "write of /f (operation 1); if they come after it, a kill loses them too"
+    )
+    assert not any(cause.gap is NoGap.NOT_ATOMIC for cause in found.causes)
+
+
+@pytest.mark.parametrize("mapped", [(1, 2), (2,)])
+def test_before_the_first_acknowledgement_one_change_may_be_torn(mapped: tuple[int, ...]) -> None:
+    """Two pages that are written together, or stores behind a plain write, which a kill parts."""
+    found = judged([("/f", b"5"), ("/f", b"1")], [2], mapped)
     assert NoGap.NOT_ATOMIC in [cause.gap for cause in found.causes]
     assert not any(isinstance(cause.gap, UnsyncedStores) for cause in found.causes)
 
