@@ -73,13 +73,17 @@ class FileMapping:
         return self._disk.inode(self.number)
 
     def before_call(self) -> None:
-        """Write the pages that the program changed to the disk."""
+        """Write the pages that the program changed to the disk, the last one first.
+
+        The order of its stores is not known. A program that is right stores to the page that
+        refers to others after them, and that is most often a header.
+        """
         if not self.is_written:
             return
         shown = self._shown
-        for start, end in _data(self.memory):
+        for start, end in reversed([*_data(self.memory)]):
             content = os.pread(self.memory, end - start, start)
-            for offset in range(start, end, BLOCK_BYTES):
+            for offset in reversed(range(start, end, BLOCK_BYTES)):
                 page = content[offset - start : offset - start + BLOCK_BYTES]
                 before = shown.get(offset // BLOCK_BYTES, b"")
                 if page.rstrip(b"\0") != before.rstrip(b"\0"):
