@@ -8,7 +8,7 @@ from stat import S_ISDIR
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from powercut.crash_text import names_at
 from powercut.explorer.cause import Cause, Diagnosis, NoGap
-from powercut.explorer.crash_state import done_at, killed_along
+from powercut.explorer.crash_state import done_at, killed_along, lost_pieces, unsynced_along
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Failure
 from sim.disk.cache.operation import (
@@ -21,6 +21,8 @@ from sim.disk.cache.operation import (
     Unlink,
     Write,
 )
+from sim.disk.crash.micro_operation import UnlinkName
+from sim.disk.crash.persistence import PersistenceModel
 
 
 def remedies_in_place(diagnosis: Diagnosis) -> list[str]:
@@ -28,12 +30,15 @@ def remedies_in_place(diagnosis: Diagnosis) -> list[str]:
 
     A new file that is renamed is whole at every crash, unless it is written after that. A log, to
     which records are only appended, must be read in such a way that a torn record at its end does
-    no harm. One that is removed, and then made again, is missing in between.
+    no harm. One that is removed, and then made again, is missing in between. One that is moved to
+    another directory may keep its old name.
     """
     remedies: dict[str, None] = {}
     for cause in diagnosis.causes:
         if cause.gap is NoGap.NOT_ATOMIC and len(cause.failure.crashes) == 1:
-            workload = diagnosis.explorations[cause.model].workload
+            found = diagnosis.explorations[cause.model]
+            workload = found.workload
+            remedies.setdefault(_remedy_of_two_names(workload, found.model, cause.failure))
             for failure in _first_of_each_file(diagnosis, cause):
                 remedies.setdefault(_remedy_of(workload, cause, failure))
     return [each for each in remedies if each]
@@ -63,6 +68,23 @@ def _first_of_each_file(diagnosis: Diagnosis, cause: Cause) -> Iterator[Failure]
         for before, each in by_crash.values():
             if (each.entries, keys[before]) not in killed:
                 yield each
+
+
+def _remedy_of_two_names(
+    workload: RecordedWorkload, model: PersistenceModel, failure: Failure
+) -> str:
+    """Return the remedy for a rename of which a power cut loses only the end of the old name."""
+    point = failure.crashes[0]
+    done = done_at(point)
+    before = workload.journal[done - 1] if done else None
+    if point.kind is CrashKind.KILL or not isinstance(before, Rename):
+        return ""
+    ((_, micros),) = unsynced_along(workload.journal, model, {done})
+    lost = lost_pieces(micros, point)
+    if not lost or any(not isinstance(each, UnlinkName) or each.operation != done for each in lost):
+        return ""
+    path = names_at(workload.journal, done)[lost[0].number]
+    return f"the rename to {path} may leave the old name as well: remove it at the next start"
 
 
 def _remedy_of(workload: RecordedWorkload, cause: Cause, failure: Failure) -> str:

@@ -370,3 +370,25 @@ def test_a_lost_name_of_a_file_that_a_kill_leaves_in_part_is_no_part_of_its_cont
         ack({"/f": b"22"})
 
     assert gaps_of(workload) == ["/f: truncate to ack", "/: rename to truncate"]
+
+
+def test_a_file_that_is_moved_to_another_directory_may_keep_its_old_name() -> None:
+    def workload(process: Process, ack: History) -> None:
+        for directory in ("/a", "/b"):
+            process.mkdir(directory)
+        descriptor = process.open("/a/f", os.O_CREAT | os.O_WRONLY)
+        process.sync()
+        process.write(descriptor, b"job")
+        process.fsync(descriptor)
+        process.rename("/a/f", "/b/f")
+        process.sync()
+        ack("moved")
+
+    def has_one_name(process: Process, known: Known) -> None:
+        if "b" in process.listdir("/") and "f" in process.listdir("/b"):
+            assert process.listdir("/a") == []
+
+    (line,) = lines_of(workload, MODELS["btrfs"], has_one_name)
+    assert line == (
+        "repair    the rename to /b/f may leave the old name as well: remove it at the next start"
+    )
