@@ -7,9 +7,13 @@ does not exist. All files together must show the last acknowledged value or one 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from oracles.history import Known
 from oracles.violation import LostAck, SilentEmpty, TornRecord, Violation
+
+MIXED: Final = "the files hold parts of different values"
+"""The statement of a violation in which each file is right, but not all of them together."""
 
 Content = bytes | None
 Files = Mapping[str, Content]
@@ -106,9 +110,7 @@ def _violation(
     if not stale:
         # Each content is right by itself, so the files that are still as expected matter too.
         parts = [path for path in sorted(actual) if any(actual[path] != it[path] for it in allowed)]
-        return TornRecord(
-            "the files hold parts of different values", **_evidence(actual, allowed, parts)
-        )
+        return TornRecord(MIXED, **_evidence(actual, allowed, parts))
     if all(actual[path] is None for path in stale):
         return LostAck(
             f"acknowledged value {len(older)} is lost: {stale[0]} does not exist", **evidence

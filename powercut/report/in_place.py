@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from stat import S_ISDIR
+from typing import Final
 
 from faults.crash_point import CrashKind, CrashPoint, Phase
+from oracles.old_or_new import MIXED
 from powercut.crash_text import names_at
 from powercut.explorer.cause import Cause, Diagnosis, NoGap
 from powercut.explorer.crash_state import done_at, killed_along, lost_pieces, unsynced_along
@@ -24,6 +26,11 @@ from sim.disk.cache.operation import (
 from sim.disk.crash.micro_operation import UnlinkName
 from sim.disk.crash.persistence import PersistenceModel
 
+_REMEDY_OF_SEVERAL: Final = (
+    "the files do not change together: write them to a new directory, fsync them and it, and "
+    "rename a symbolic link to it over the one through which they are read"
+)
+
 
 def remedies_in_place(diagnosis: Diagnosis) -> list[str]:
     """Return the remedies for the files that a crash catches between two changes of them.
@@ -38,6 +45,8 @@ def remedies_in_place(diagnosis: Diagnosis) -> list[str]:
         if cause.gap is NoGap.NOT_ATOMIC and len(cause.failure.crashes) == 1:
             found = diagnosis.explorations[cause.model]
             workload = found.workload
+            if cause.failure.violation.statement == MIXED:
+                remedies.setdefault(_REMEDY_OF_SEVERAL)
             remedies.setdefault(_remedy_of_two_names(workload, found.model, cause.failure))
             for failure in _first_of_each_file(diagnosis, cause):
                 remedies.setdefault(_remedy_of(workload, cause, failure))
