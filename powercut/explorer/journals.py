@@ -7,8 +7,9 @@ may be cut, with every survivor set that the persistence model allows.
 A crash point needs only the states in which a piece of the latest operation makes a difference:
 all others were built at the crash point before it. There are two exceptions. After an
 acknowledgement every state is built anew, because a state that was correct before may be
-incorrect now. A barrier that fails, that passes over a name, or that begins a log tree may allow
-states that no earlier crash point had (``Unsynced.allows_more``), also in a recovery after a kill.
+incorrect now. A barrier that fails, that covers a piece without one that it had to follow, that
+passes over a name, or that begins a log tree may allow states that no earlier crash point had
+(``Unsynced.allows_more``), also in a recovery after a kill.
 """
 
 from __future__ import annotations

@@ -160,8 +160,14 @@ FAR_WRITE = Pair([("write", "d/f", "B2", 4095)], [("read", "d/f", 1, 1)])
 REMOVED_NAME = Pair([("unlink", "d/f")], [("names", "d", "")])
 FACTOR = Pair([("chmod", "f", 0o600)], [("unit", (("links", "f", ""),))])
 TRUNCATED = Pair([("truncate", "f", 2)], [("whole", "f", "")])
+# The barrier covers the truncation without the directory, which it could not overtake before.
+OVERTAKES = Pair(
+    [("fsync", "f"), ("mkdir", "e"), ("truncate", "f", 4), ("fsync", "f")],
+    [("size", "f", ""), ("exists", "e", "")],
+)
 
 EXAMPLES = (
+    OVERTAKES,
     OVERWRITTEN,
     COMES_BACK,
     RETURNED_NAME,

@@ -27,6 +27,7 @@ from sim.disk.crash.undecided import after_crash, box, content, factor, names, u
 from sim.disk.crash.undecided.factor import Factor
 from sim.disk.crash.undecided.layer import Layer
 from sim.disk.crash.undecided.progress import UNLIMITED, Progress
+from sim.disk.crash.unsynced import Unsynced
 from sim.errors import HarnessError
 from tests.litmus.lazy_examples import (
     APPENDED,
@@ -44,6 +45,7 @@ from tests.litmus.lazy_examples import (
     LOG_TREE,
     MOVED,
     OLD_TAIL,
+    OVERTAKES,
     OVERWRITTEN,
     PARENT_OF_A_MOVED,
     READ_AGAIN,
@@ -197,6 +199,8 @@ MUTANTS = (
     Mutant("a log tree allows more in a recovery", crash_sites,
            "more_in_recovery = unsynced.allows_more and nested", "more_in_recovery = False",
            nested=1, example=LOG_TREE),
+    Mutant("a barrier that overtakes allows more", Unsynced._sync,
+           "self.allows_more |= overtakes(self._ordering, durable)", "pass", example=OVERTAKES),
     Mutant("a unit that reads what the check wrote has no own tree", footprint.are_disjoint,
            "real = {(changed_numbers[inode - 1], name) for inode, name in changed}",
            "real = set()", example=UNIT_BEHIND_A_WRITE),

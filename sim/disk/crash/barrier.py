@@ -61,6 +61,13 @@ def covered(ordering: Ordering, sync: Sync, is_directory: Callable[[int], bool])
     return found
 
 
+def overtakes(ordering: Ordering, durable: int) -> bool:
+    """Return whether one of these pieces becomes durable before a piece that it had to follow."""
+    return any(
+        durable >> index & 1 and before & ~durable for index, before in enumerate(ordering.order)
+    )
+
+
 class _Later:
     """The changes of names that are covered, collected from the last one backwards.
 

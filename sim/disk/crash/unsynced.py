@@ -16,7 +16,7 @@ from sim.disk.cache.operation import (
     SyncFailure,
     Write,
 )
-from sim.disk.crash.barrier import covered
+from sim.disk.crash.barrier import covered, overtakes
 from sim.disk.crash.beyond_end import Ends, drop_beyond_end, ends_of, stored_until
 from sim.disk.crash.earlier import Earlier
 from sim.disk.crash.failed_barrier import first_freed, left_by, lost_by, zeros_lost_by
@@ -61,10 +61,10 @@ class Unsynced:
     each sync moves the pieces that it covers to the platter, which is ``table``. ``platter`` and
     ``unsynced`` start it; an image has them from the lifetime before. ``allows_more`` is whether
     the last operation allows states that were impossible before it: a failed barrier drops data
-    that later data depended on, and a barrier may split a rename through a passing name, or begin
-    a log tree. ``log_tree`` has a mark while there is one. ``lost`` are the pages that failed
-    barriers have lost, and ``dropped`` has the content of the blocks, by number, that the last
-    operation has dropped from the page cache.
+    that later data depended on, and a barrier may cover a piece without one that it had to follow,
+    split a rename through a passing name, or begin a log tree. ``log_tree`` has a mark while there
+    is one. ``lost`` are the pages that failed barriers have lost, and ``dropped`` has the content
+    of the blocks, by number, that the last operation has dropped from the page cache.
     """
 
     def __init__(
@@ -213,6 +213,7 @@ class Unsynced:
         if not durable:
             self._apply([], [], sync, self._ordering.micros)
             return
+        self.allows_more |= overtakes(self._ordering, durable)
         is_directory = self._earlier.is_directory
         applied, left, notes, allows_more = sides(self._ordering, durable, sync, is_directory)
         self.allows_more |= allows_more

@@ -170,6 +170,25 @@ def test_a_kill_that_leaves_one_of_two_lost_pages_is_found(engine: Engine) -> No
     assert failure.crashes[0].kind is CrashKind.KILL
 
 
+@pytest.mark.parametrize("engine", [Engine.LAZY, Engine.BRUTE])
+def test_what_only_a_power_cut_right_after_a_barrier_leaves_is_found(engine: Engine) -> None:
+    def extend(process: Process, _ack: History) -> None:
+        descriptor = process.open("/f", os.O_CREAT | os.O_RDWR)
+        process.fsync(descriptor)
+        process.mkdir("/d")
+        process.ftruncate(descriptor, 4)
+        process.fsync(descriptor)
+        process.sync()
+
+    def check(process: Process, _known: Known) -> None:
+        names = process.listdir("/")
+        if "f" in names and process.stat("/f").st_size and "d" not in names:
+            raise LostAck("d")
+
+    (failure,) = explore(extend, check, "btrfs", Limits(engine=engine)).failures
+    assert failure.crashes[0].operation == 5
+
+
 def test_a_check_that_reads_nothing_is_executed_once_for_each_acknowledgement() -> None:
     executions: list[int] = []
     found = explore(_replaced, lambda *_: executions.append(1), "posix", LAZY)
