@@ -9,7 +9,7 @@ a power cut is asked for, ``crash/`` reads the journal under the persistence mod
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from typing import Final, NoReturn
 
@@ -251,10 +251,14 @@ class Disk:
         if isinstance(operation, FailedSync):
             self._with_lost_data.add(operation.inode)
         elif isinstance(operation, DropPages):
-            self.cache.own(operation.inode).replace_blocks(self.unsynced().dropped)
+            self.cache.own(operation.inode).replace_blocks(self._dropped())
         if interposer is not None:
             interposer.after(operation, self.operations)
         return operation
+
+    def _dropped(self) -> Mapping[int, bytes]:
+        """Return the blocks that the last operation has dropped, as the program reads them now."""
+        return self.unsynced().dropped
 
     def observe(self, performing: Callable[[int], None]) -> None:
         """Call ``performing(number)`` for each operation that is about to be carried out."""

@@ -160,6 +160,51 @@ FAR_WRITE = Pair([("write", "d/f", "B2", 4095)], [("read", "d/f", 1, 1)])
 REMOVED_NAME = Pair([("unlink", "d/f")], [("names", "d", "")])
 FACTOR = Pair([("chmod", "f", 0o600)], [("unit", (("links", "f", ""),))])
 TRUNCATED = Pair([("truncate", "f", 2)], [("whole", "f", "")])
+_FAILS = ("do", ("failed fsync", "f", SyncFailure.XFS))
+_DROPS = ("do", ("drop_pages", "f", 0, 0))
+DROPPED_PAGE = Pair(
+    [("truncate", "f", 2)],
+    [("whole", "f", ""), ("do", ("write", "f", "B1", 0)), _FAILS, _DROPS, ("whole", "f", "")],
+)
+DROPPED_BY_THE_NEXT_BOOT = Pair(
+    [("append", "f", "B1"), ("failed fsync", "f", SyncFailure.XFS)], [_DROPS, ("whole", "f", "")]
+)
+DROPPED_WITH_A_TRUNCATION = Pair(
+    [("mkdir", "e")],
+    [
+        ("do", ("truncate", "f", 0)),
+        ("do", ("write", "f", "B2", 0)),
+        ("do", ("failed fsync", "f", SyncFailure.EXT4)),
+        _DROPS,
+        ("whole", "f", ""),
+    ],
+)
+DROPPED_IN_A_UNIT = Pair(
+    [("append", "f", "B1")],
+    [_FAILS, ("unit", (_DROPS, ("whole", "f", "")))],
+)
+# The directory e shows that a barrier has made the last write durable, if its block has data.
+_MAKES_DURABLE = [
+    ("do", ("failed fsync", "f", SyncFailure.EXT4)),
+    ("do", ("write", "f", "A1", 4097)),
+    ("do", ("fsync", "f")),
+    ("do", ("mkdir", "e")),
+    ("do", ("fsync", "")),
+]
+UNWRITTEN = Pair(
+    [("write", "f", "B1", 4096)],
+    [
+        ("names", "", ""),
+        ("read", "f", 4097, 1),
+        ("do", ("write", "f", "C1", 4097)),
+        *_MAKES_DURABLE,
+        ("whole", "f", ""),
+    ],
+)
+FREED = Pair(
+    [("write", "f", "B3", 4096), ("fsync", "f"), ("truncate", "f", 0), ("truncate", "f", 4099)],
+    UNWRITTEN.observer,
+)
 # The barrier covers the truncation without the directory, which it could not overtake before.
 OVERTAKES = Pair(
     [("fsync", "f"), ("mkdir", "e"), ("truncate", "f", 4), ("fsync", "f")],
@@ -168,6 +213,12 @@ OVERTAKES = Pair(
 
 EXAMPLES = (
     OVERTAKES,
+    DROPPED_PAGE,
+    DROPPED_BY_THE_NEXT_BOOT,
+    DROPPED_WITH_A_TRUNCATION,
+    DROPPED_IN_A_UNIT,
+    UNWRITTEN,
+    FREED,
     OVERWRITTEN,
     COMES_BACK,
     RETURNED_NAME,

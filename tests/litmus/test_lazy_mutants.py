@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from powercut.explorer.lazy import footprint
+from powercut.explorer.lazy.boot import Boot
 from powercut.explorer.lazy.crash_sites import crash_sites
 from powercut.explorer.lazy.tree import Node
 from powercut.explorer.lazy.unit_call import UnitCall
@@ -23,7 +24,15 @@ from powercut.explorer.lazy.walk import Walk
 from powercut.fuzz.source_patch import SourcePatch
 from sim.disk.cache.lazy_inode import LazyEntries, LazyInode
 from sim.disk.crash.persistence import MODELS
-from sim.disk.crash.undecided import after_crash, box, content, factor, names, unsynced_above
+from sim.disk.crash.undecided import (
+    after_crash,
+    box,
+    content,
+    dropped_pages,
+    factor,
+    names,
+    unsynced_above,
+)
 from sim.disk.crash.undecided.factor import Factor
 from sim.disk.crash.undecided.layer import Layer
 from sim.disk.crash.undecided.progress import UNLIMITED, Progress
@@ -36,9 +45,14 @@ from tests.litmus.lazy_examples import (
     COMES_BACK,
     CUT,
     DROPPED,
+    DROPPED_BY_THE_NEXT_BOOT,
+    DROPPED_IN_A_UNIT,
+    DROPPED_PAGE,
+    DROPPED_WITH_A_TRUNCATION,
     EXTENDED,
     FAILED,
     FAR_WRITE,
+    FREED,
     GROWN,
     LINKED,
     LINKS_OF_DIRECTORY,
@@ -64,6 +78,7 @@ from tests.litmus.lazy_examples import (
     UNIT_BEHIND_A_NAME,
     UNIT_BEHIND_A_WRITE,
     UNIT_THAT_WRITES,
+    UNWRITTEN,
     WAY_OF_SOME,
     WRITTEN,
     WRITTEN_TWICE,
@@ -162,7 +177,7 @@ MUTANTS = (
            "replaced=real(operation.replaced),", "replaced=operation.replaced,",
            nested=1, example=REPLACED),
     Mutant("a kill keeps the page cache", after_crash.after_kill,
-           "changes += _page_changes(operations)", "pass", nested=1),
+           "changes += _page_changes(operations, lifetime.dropped)", "pass", nested=1),
     Mutant("a kill carries unsynced pieces over", after_crash.after_kill,
            "carried=unsynced.carried_over(len(operations)),", "carried=(),",
            nested=2, example=APPENDED),
@@ -201,6 +216,37 @@ MUTANTS = (
            nested=1, example=LOG_TREE),
     Mutant("a barrier that overtakes allows more", Unsynced._sync,
            "self.allows_more |= overtakes(self._ordering, durable)", "pass", example=OVERTAKES),
+    Mutant("a page that was dropped is as on the platter", LazyInode.replace_blocks,
+           "self.write(index * BLOCK_BYTES, block)", "pass", example=DROPPED_PAGE),
+    Mutant("also in the page cache after a kill", after_crash._page_changes,
+           "for block, data in next(contents).items():", "for block, data in ():",
+           nested=1, example=DROPPED_PAGE),
+    Mutant("also if the boot before has lost it", Boot.has_lost_data,
+           "return number < FIRST_NEW and bool(self._ask(Question(Property.LOST_DATA, number)))",
+           "return False", nested=1, example=DROPPED_BY_THE_NEXT_BOOT),
+    Mutant("with what is unsynced", unsynced_above._UnsyncedAbove._written_back,
+           "stack = self._platter.below(self.ordering)", "stack = self._platter._now()",
+           example=DROPPED_WITH_A_TRUNCATION),
+    Mutant("in the file of each box", dropped_pages.split_by_pages,
+           "operations = renumbered(question.operations, box, FIRST_NEW)",
+           "operations = question.operations", example=DROPPED_PAGE),
+    Mutant("a barrier that fails changes what a unit reads in dropped pages", footprint.written,
+           "case Sync():", "case _ if hasattr(operation, 'data_only'):",
+           nested=1, example=DROPPED_IN_A_UNIT),
+    Mutant("a block with data is stored", content._block_on_layer,
+           "return not change.frees", "return False", nested=1, example=UNWRITTEN),
+    Mutant("a block that was freed is not", content._block_on_layer,
+           "return not change.frees", "return True", nested=1, example=FREED),
+    Mutant("a block whose data is undecided is decided", content._block_on_layer,
+           "if high:", "if False:", nested=1, example=UNWRITTEN),
+    Mutant("stale bytes are stored too", content._block_on_layer,
+           "if progress.can_be_stale(layer, index):", "if False:", nested=1, example=UNWRITTEN),
+    Mutant("a reboot drops the blocks beyond the end", content.has_block,
+           "length = size_at(stack, level - 1, number, start + 1) if level else start + 1",
+           "length = start + 1", nested=1, example=UNWRITTEN),
+    Mutant("a block of the platter is stored", content.has_block,
+           "return inode is not None and inode.has_block(block)", "return False",
+           nested=1, example=FREED),
     Mutant("a unit that reads what the check wrote has no own tree", footprint.are_disjoint,
            "real = {(changed_numbers[inode - 1], name) for inode, name in changed}",
            "real = set()", example=UNIT_BEHIND_A_WRITE),

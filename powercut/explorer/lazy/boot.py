@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, Protocol, TypeAlias, cast
 
 from powercut.explorer.lazy.footprint import written
@@ -14,7 +14,14 @@ from sim.disk.cache.operation import Operation
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import PersistenceModel
-from sim.disk.crash.undecided.question import FIRST_NEW, Answer, NewInode, Property, Question
+from sim.disk.crash.undecided.question import (
+    FIRST_NEW,
+    Answer,
+    DroppedPages,
+    NewInode,
+    Property,
+    Question,
+)
 from sim.disk.disk import Disk
 from sim.errors import NeedsWholeImage
 
@@ -121,6 +128,9 @@ class Boot:
         known[start] = found
         return found
 
+    def has_block(self, _number: int, _index: int) -> NoReturn:
+        self.refuse("the allocated blocks of a file")
+
     def entry(self, number: int, name: str) -> int:
         return self._inode_of(Question(Property.ENTRY, number, name=name))
 
@@ -149,6 +159,16 @@ class Boot:
         """Return whether a failed barrier of an earlier lifetime has lost data of an inode."""
         return number < FIRST_NEW and bool(self._ask(Question(Property.LOST_DATA, number)))
 
+    def dropped(self) -> Mapping[int, bytes]:
+        """Return the blocks that the last operation has dropped, as the platter has them.
+
+        A unit that drops pages has no tree of its own, so what it reads there does not matter.
+        """
+        if self._is_unit:
+            return {}
+        found = self._ask(DroppedPages.after(self.disk.journal.operations))
+        return dict(cast("tuple[tuple[int, bytes], ...]", found))
+
     def st_ino(self, number: int) -> int:
         place = FIRST_NEW - number if number >= FIRST_NEW else number
         found = self._ask(Question(Property.NUMBER, place))
@@ -174,8 +194,11 @@ class LazyDisk(Disk):
 
     def drop_pages(self, number: int, path: str, start: int, end: int) -> None:
         if self._boot.has_lost_data(number):
-            self._boot.refuse("the platter behind pages that are dropped")
+            self._with_lost_data.add(number)
         super().drop_pages(number, path, start, end)
+
+    def _dropped(self) -> Mapping[int, bytes]:
+        return self._boot.dropped()
 
     def report(self) -> object:
         """Return the questions of this boot, its operations, and why it was given up, or None."""

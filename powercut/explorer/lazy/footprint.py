@@ -11,7 +11,6 @@ from typing import Final, TypeAlias
 
 from sim.disk.cache.operation import (
     Create,
-    FailedSync,
     Link,
     Operation,
     Rename,
@@ -29,12 +28,12 @@ ALL: Final = "/"
 def written(operations: Iterable[Operation]) -> tuple[Place, ...]:
     """Return the places that operations of a boot change, without those in its new inodes.
 
-    A barrier changes nothing that a process can read.
+    A barrier changes nothing that a process can read. One that fails does once pages are dropped.
     """
     found: dict[Place, None] = {}
     for operation in operations:
         match operation:
-            case Sync() | FailedSync():
+            case Sync():
                 continue
             case Create(directory=directory, name=name):
                 found[directory, name] = None

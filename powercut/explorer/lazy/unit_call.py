@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from powercut.explorer.lazy.footprint import Place
 from sim.disk.calls.process import Process
-from sim.disk.crash.undecided.question import Question
+from sim.disk.crash.undecided.question import DroppedPages, Question
 from sim.disk.disk import Disk
 from sim.errors import HarnessError, described
 
@@ -55,4 +55,4 @@ class UnitCall(NamedTuple):
         return pickle.loads(answer)
 
 
-Asked: TypeAlias = Question | UnitCall
+Asked: TypeAlias = Question | DroppedPages | UnitCall

@@ -21,7 +21,8 @@ from powercut.explorer.lazy.units import Trees, Units
 from sim.disk.cache.operation import Operation
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.undecided.box import Box, split
-from sim.disk.crash.undecided.question import Answer
+from sim.disk.crash.undecided.dropped_pages import split_by_pages
+from sim.disk.crash.undecided.question import Answer, DroppedPages
 from sim.errors import NeedsWholeImage
 
 _TOGETHER: Final = 128
@@ -150,6 +151,8 @@ class Walk:
         """Yield the parts of a box, each with the answer that its survivor sets give."""
         if isinstance(question, UnitCall):
             return self.units.split(box, question, self._divided)
+        if isinstance(question, DroppedPages):
+            return split_by_pages(box, question, self._model)
         return split(box, question)
 
     def tick(self) -> None:
@@ -197,7 +200,7 @@ class Walk:
         def first(box: Box, question: Asked) -> Iterator[tuple[Answer, Box]]:
             if isinstance(question, UnitCall):
                 return iter([self.units.plainest(box, question)])
-            return split(box, question)
+            return self.split(box, question)
 
         return plainest(box, first)
 

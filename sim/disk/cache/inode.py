@@ -159,6 +159,10 @@ class Inode:
         )
         return whole[start : start + end - offset]
 
+    def has_block(self, index: int) -> bool:
+        """Return whether anything is stored in a block."""
+        return index in self.blocks
+
     def write(self, offset: int, data: bytes) -> None:
         """Store ``data`` at ``offset`` (bytes); the size stays as it is."""
         index = start = 0

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Final, NoReturn, Protocol, cast
 
-from sim.disk.cache.inode import Blocks, Entries, Inode
+from sim.disk.cache.inode import BLOCK_BYTES, Blocks, Entries, Inode
 from sim.disk.cache.inode_table import Inodes, InodeTable
 
 WHOLE_SIZE: Final = sys.maxsize
@@ -29,6 +29,10 @@ class Asker(Protocol):
 
     def data(self, number: int, start: int, end: int) -> bytes:
         """Return the bytes from ``start`` to ``end``."""
+        ...
+
+    def has_block(self, number: int, index: int) -> bool:
+        """Return whether anything is stored in a block."""
         ...
 
     def entry(self, number: int, name: str) -> int:
@@ -220,6 +224,13 @@ class LazyInode(Inode):
 
     def cut(self, size: int) -> None:
         self._changes = (*self._changes, (size, WHOLE_SIZE, None))
+
+    def has_block(self, index: int) -> bool:
+        return self._asker.has_block(self.number, index)
+
+    def replace_blocks(self, blocks: Mapping[int, bytes]) -> None:
+        for index, block in blocks.items():
+            self.write(index * BLOCK_BYTES, block)
 
     def first_block(self) -> bytes:
         """Return nothing: the block only seeds the random numbers of SQLite, which may be any."""

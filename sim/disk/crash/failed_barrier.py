@@ -150,7 +150,7 @@ def first_freed(failed: FailedSync, micros: Sequence[MicroOperation]) -> int:
 
 def is_durable(block: int, platter: Inode | None, freed: int) -> bool:
     """Return whether something of a block is durable, which is before the first freed block."""
-    return block < freed and platter is not None and block in platter.blocks
+    return block < freed and platter is not None and platter.has_block(block)
 
 
 def _without(first: int, last: int, writes: Iterable[WriteBlock]) -> Iterator[WriteBlock]:

@@ -290,8 +290,12 @@ class Unsynced:
         """Drop pages that failed barriers have lost; return what is on the platter in them."""
         number, end = drop.inode, drop.end or sys.maxsize
         blocks = self.lost.drop(number, drop.start, end, self.micros)
-        platter = self._with(SurvivorSet()).get(number) if blocks else None
-        return {block: platter.blocks.get(block, b"") if platter else b"" for block in blocks}
+        return self._written_back(number, blocks) if blocks else {}
+
+    def _written_back(self, number: int, blocks: Iterable[int]) -> Mapping[int, bytes]:
+        """Return blocks of a file as the platter has them once everything unsynced is on it."""
+        inode = self._with(SurvivorSet()).get(number)
+        return {block: inode.blocks.get(block, b"") if inode else b"" for block in blocks}
 
     def _returning(
         self, left: Iterable[MicroOperation], notes: Iterable[Note], sync: Sync

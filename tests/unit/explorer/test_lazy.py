@@ -132,9 +132,7 @@ def test_a_crash_of_the_recovery_is_found_by_both_engines() -> None:
 
 
 @pytest.mark.parametrize("policy", SyncFailure)
-def test_a_failed_sync_of_the_recovery_is_decided_unless_it_depends_on_the_platter(
-    policy: SyncFailure,
-) -> None:
+def test_a_failed_sync_of_the_recovery_is_decided(policy: SyncFailure) -> None:
     def recover(process: Process, _known: Known) -> None:
         process.disk.interposer = FailedSyncs(policy)
         if "note" in process.listdir("/"):
@@ -143,7 +141,7 @@ def test_a_failed_sync_of_the_recovery_is_decided_unless_it_depends_on_the_platt
                 process.fsync(process.open("/done", os.O_RDONLY))
 
     found = explore(_announced, recover, "ext4-ordered", Limits(nested=1, engine=Engine.LAZY))
-    assert found.is_lazy is (policy in {SyncFailure.BTRFS, SyncFailure.LYING})
+    assert found.is_lazy
 
 
 @pytest.mark.parametrize("engine", [Engine.LAZY, Engine.BRUTE])

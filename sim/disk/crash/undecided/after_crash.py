@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from immutables import Map
 
-from sim.disk.cache.inode import ROOT
+from sim.disk.cache.inode import BLOCK_BYTES, ROOT
 from sim.disk.cache.inode_table import InodeTable
 from sim.disk.cache.operation import (
     Allocate,
     Create,
+    DropPages,
     Link,
     Operation,
     Rename,
@@ -22,7 +23,7 @@ from sim.disk.cache.operation import (
 from sim.disk.crash.earlier import Earlier
 from sim.disk.crash.log_order import LogOrder
 from sim.disk.crash.lost_pages import LostPages
-from sim.disk.crash.micro_operation import MicroOperation
+from sim.disk.crash.micro_operation import MicroOperation, WriteBlock
 from sim.disk.crash.notes import Notes
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import SCC
@@ -79,7 +80,7 @@ def after_kill(lifetime: Lifetime, operations: Sequence[Operation], next_inode: 
     box, unsynced = lifetime.box, lifetime.unsynced
     before = box.cache or KilledCache()
     changes = [] if before.layer is None else list(before.layer.micros)
-    changes += _page_changes(operations)
+    changes += _page_changes(operations, lifetime.dropped)
     page = Layer(changes, Ordering(SCC))
     return box._replace(
         next_inode=next_inode,
@@ -92,10 +93,20 @@ def after_kill(lifetime: Lifetime, operations: Sequence[Operation], next_inode: 
     )
 
 
-def _page_changes(operations: Iterable[Operation]) -> Iterator[MicroOperation]:
-    """Yield the changes that operations make in the page cache, which they reach as a whole."""
+def _page_changes(
+    operations: Iterable[Operation], dropped: Iterable[Mapping[int, bytes]]
+) -> Iterator[MicroOperation]:
+    """Yield the changes that operations make in the page cache, which they reach as a whole.
+
+    ``dropped`` has the blocks of each operation that drops pages.
+    """
     nothing = Earlier(InodeTable(Map()), Ordering(SCC), Notes(), LogOrder(), LostPages())
+    contents = iter(dropped)
     for number, operation in enumerate(operations, 1):
+        if isinstance(operation, DropPages):
+            for block, data in next(contents).items():
+                start = block * BLOCK_BYTES
+                yield WriteBlock(number, operation.inode, start, data, fresh=False, appended=False)
         yield from pieces(operation, number, SCC, nothing)
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.crash.micro_operation import (
     ChangeAttributes,
     CreateInode,
@@ -212,6 +213,17 @@ class _Change(NamedTuple):
     end: int
     data: bytes | None = None
 
+    @property
+    def frees(self) -> bool:
+        """Whether it frees the blocks of its place."""
+        return self.end == sys.maxsize
+
+    def concerns_block(self, start: int) -> bool:
+        """Return whether it frees the block from byte ``start`` on, or stores bytes in it."""
+        if self.frees:
+            return self.start <= start
+        return self.start < start + BLOCK_BYTES and start < self.end
+
     def part(self, first: int, last: int) -> bytes:
         """Return the bytes that it writes from ``first`` to ``last``."""
         if self.data is None:
@@ -235,6 +247,38 @@ def _written(micro: MicroOperation) -> Iterator[_Change]:
                 yield _Change(at, at + len(tail), tail)
         case _:
             raise AssertionError(micro)
+
+
+def has_block(stack: Stack, number: int, block: int) -> bool | Decision:
+    """Return whether anything is stored in a block of a file."""
+    start = block * BLOCK_BYTES
+    for level in range(stack.top, -1, -1):
+        found = _block_on_layer(stack, level, number, start)
+        if found is not None:
+            return found
+        # The boot after a layer drops what lies beyond the end.
+        length = size_at(stack, level - 1, number, start + 1) if level else start + 1
+        if isinstance(length, Decision) or length <= start:
+            return length if isinstance(length, Decision) else False
+    inode = stack.base.get(number)
+    return inode is not None and inode.has_block(block)
+
+
+def _block_on_layer(stack: Stack, level: int, number: int, start: int) -> bool | Decision | None:
+    """Return whether a layer stores the block from byte ``start`` on; None: it changes nothing."""
+    layer, progress = stack.layers[level], stack.progress[level]
+    for index in reversed(layer.contents.get(number, ())):
+        for change in _written(layer.micros[index]):
+            if not change.concerns_block(start):
+                continue
+            low, high = progress.of(layer, index)
+            if low or progress.stale >> index & 1:
+                return not change.frees
+            if high:
+                return Decision(level, index, ((1, high), (0, 0)))
+            if progress.can_be_stale(layer, index):
+                return Decision(level, index)
+    return None
 
 
 def attributes(stack: Stack, number: int) -> Attributes | Decision:

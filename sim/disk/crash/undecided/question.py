@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from sim.disk.cache.operation import Operation
 
 FIRST_NEW: Final = 1 << 40
 """The number of the first inode that a boot creates; those that it meets count from the root."""
@@ -47,6 +50,29 @@ class Question(NamedTuple):
                 return f"names in directory {self.inode}"
             case _:
                 return f"{self.wanted} of inode {self.inode}"
+
+
+class DroppedPages(NamedTuple):
+    """A question for the content of the pages that the last operation of a boot has dropped.
+
+    ``operations`` are all of the boot, without their times. The answer has pairs of a block, by
+    number, and its bytes.
+    """
+
+    operations: tuple[Operation, ...]
+
+    @classmethod
+    def after(cls, operations: Iterable[Operation]) -> DroppedPages:
+        """Return the question after these operations."""
+        return cls(tuple(_timeless(each) for each in operations))
+
+    def __str__(self) -> str:
+        return f"the dropped pages of inode {self.operations[-1].inode}"
+
+
+def _timeless(operation: Operation) -> Operation:
+    times: dict[str, Any] = {name: 0 for name in operation._fields if name.endswith("_ns")}
+    return operation._replace(**times)
 
 
 class NewInode(NamedTuple):

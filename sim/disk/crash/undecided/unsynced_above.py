@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, NoReturn, TypeVar
 
 from immutables import Map
 
-from sim.disk.cache.inode import Inode
+from sim.disk.cache.inode import BLOCK_BYTES, Inode
 from sim.disk.cache.inode_table import InodeTable
 from sim.disk.cache.lazy_inode import LazyInode
-from sim.disk.cache.operation import Operation
+from sim.disk.cache.operation import DropPages, Operation
 from sim.disk.crash.micro_operation import MicroOperation
 from sim.disk.crash.notes import Carried, Surplus
 from sim.disk.crash.ordering import Ordering
@@ -46,8 +46,12 @@ class _Platter(InodeTable):
         self._model = model
 
     def _now(self) -> Stack:
+        return self.below(Ordering(self._model))
+
+    def below(self, unsynced: Ordering) -> Stack:
+        """Return the platter with unsynced pieces of this lifetime, as if they had survived."""
         base, layers, progress = self._stack
-        layer = Layer(self._durable, Ordering(self._model))
+        layer = Layer(self._durable, unsynced)
         return Stack(base, (*layers, layer), (*progress, everything(layer)))
 
     def get(self, number: int) -> Inode | None:
@@ -66,6 +70,9 @@ class _Platter(InodeTable):
 
     def data(self, number: int, start: int, end: int) -> bytes:
         return _decided(content.data(self._now(), number, start, end))
+
+    def has_block(self, number: int, index: int) -> bool:
+        return _decided(content.has_block(self._now(), number, index))
 
     def entry(self, number: int, name: str) -> int:
         return _decided(names.entry(self._now(), (number, name)))
@@ -110,25 +117,37 @@ class _UnsyncedAbove(Unsynced):
     ) -> None:
         super().__init__(model, Map())
         self.durable = list(durable)
-        self.table = self._earlier.table = _Platter(stack, self.durable, model)
+        self._platter = _Platter(stack, self.durable, model)
+        self.table = self._earlier.table = self._platter
         # The layers know the bytes beyond the ends of files.
         self._read_carried(each for each in carried if not isinstance(each, Surplus))
 
     def _make_durable(self, micro: MicroOperation) -> None:
         self.durable.append(micro)
 
+    def _written_back(self, number: int, blocks: Iterable[int]) -> Mapping[int, bytes]:
+        stack = self._platter.below(self.ordering)
+        return {
+            block: _decided(
+                content.data(stack, number, block * BLOCK_BYTES, (block + 1) * BLOCK_BYTES)
+            )
+            for block in blocks
+        }
+
 
 class Lifetime(NamedTuple):
     """The pieces of one lifetime, in a part ``box`` of the disks that its boot may have found.
 
     ``durable`` are those that it has put on the platter. ``since`` is the index of the first
-    unsynced piece of its last operation, 0 if any piece may make a new state.
+    unsynced piece of its last operation, 0 if any piece may make a new state. ``dropped`` has for
+    each operation that drops pages the content of their blocks, by number.
     """
 
     box: Box
     durable: Sequence[MicroOperation]
     unsynced: Unsynced
     since: int
+    dropped: Sequence[Mapping[int, bytes]]
 
 
 def recoveries(
@@ -149,11 +168,13 @@ def recoveries(
 
 def _lifetime(box: Box, operations: Sequence[Operation], model: PersistenceModel) -> Lifetime:
     unsynced = _UnsyncedAbove(model, box.platter, box.durable, box.carried)
-    since = 0
+    since, dropped = 0, []
     for number, operation in enumerate(operations, 1):
         if number == len(operations):
             since = len(unsynced.micros)
         unsynced.advance(operation, number)
+        if isinstance(operation, DropPages):
+            dropped.append(unsynced.dropped)
     if unsynced.allows_more:
         since = 0
-    return Lifetime(box, unsynced.durable, unsynced, since)
+    return Lifetime(box, unsynced.durable, unsynced, since, dropped)
