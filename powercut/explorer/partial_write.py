@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from powercut.explorer.page_cache import PageCache
-from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.operation import Write
 from sim.disk.crash.unsynced import Unsynced
 
@@ -44,8 +43,7 @@ class PartialWrite:
         A model that keeps whole calls may have one piece for it. With any other, a page that is
         added leaves the pieces before it as they are.
         """
-        model = self._before.model
-        is_cut = 0 < model.unit_bytes <= BLOCK_BYTES and not model.is_reduced
+        is_cut = self._before.model.cuts_pages
         if self._unsynced is None or (self._read < self._cached and not is_cut):
             self._unsynced, self._read = self._before.copy(), 0
         if self._read < self._cached:

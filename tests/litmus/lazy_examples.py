@@ -183,6 +183,9 @@ DROPPED_IN_A_UNIT = Pair(
     [("append", "f", "B1")],
     [_FAILS, ("unit", (_DROPS, ("whole", "f", "")))],
 )
+CUT_AFTER_A_PART_OF_A_WRITE = Pair(
+    [("write", "f", "B2", 8191)], [_FAILS, _DROPS, ("whole", "f", "")]
+)
 # The directory e shows that a barrier has made the last write durable, if its block has data.
 _MAKES_DURABLE = [
     ("do", ("failed fsync", "f", SyncFailure.EXT4)),
@@ -217,6 +220,7 @@ EXAMPLES = (
     DROPPED_BY_THE_NEXT_BOOT,
     DROPPED_WITH_A_TRUNCATION,
     DROPPED_IN_A_UNIT,
+    CUT_AFTER_A_PART_OF_A_WRITE,
     UNWRITTEN,
     FREED,
     OVERWRITTEN,

@@ -17,6 +17,7 @@ import pytest
 from powercut.explorer.lazy import footprint
 from powercut.explorer.lazy.boot import Boot
 from powercut.explorer.lazy.crash_sites import crash_sites
+from powercut.explorer.lazy.crashes import Crashes
 from powercut.explorer.lazy.tree import Node
 from powercut.explorer.lazy.unit_call import UnitCall
 from powercut.explorer.lazy.units import Units
@@ -44,6 +45,7 @@ from tests.litmus.lazy_examples import (
     CHANGED,
     COMES_BACK,
     CUT,
+    CUT_AFTER_A_PART_OF_A_WRITE,
     DROPPED,
     DROPPED_BY_THE_NEXT_BOOT,
     DROPPED_IN_A_UNIT,
@@ -216,6 +218,9 @@ MUTANTS = (
            nested=1, example=LOG_TREE),
     Mutant("a barrier that overtakes allows more", Unsynced._sync,
            "self.allows_more |= overtakes(self._ordering, durable)", "pass", example=OVERTAKES),
+    Mutant("a part of a write may survive a kill and a power cut", Crashes.during,
+           "if not first and last.phase is Phase.DURING and not self._model.cuts_pages:",
+           "if False:", nested=1, example=CUT_AFTER_A_PART_OF_A_WRITE),
     Mutant("a page that was dropped is as on the platter", LazyInode.replace_blocks,
            "self.write(index * BLOCK_BYTES, block)", "pass", example=DROPPED_PAGE),
     Mutant("also in the page cache after a kill", after_crash._page_changes,
@@ -290,7 +295,7 @@ def test_a_broken_rule_is_noticed(mutant: Mutant, monkeypatch: pytest.MonkeyPatc
 def _judge(mutant: Mutant) -> None:
     pairs = [pair(seed, 7 - 2 * mutant.nested, writes=seed % 2 == 0) for seed in range(PAIRS)]
     for number, each in enumerate([mutant.example] if mutant.example else pairs):
-        for name in ("posix", "btrfs", "ext4-writeback", "ext4"):
+        for name in ("posix", "btrfs", "ext4-writeback", "ext4", "scc"):
             if mutant.nested:
                 nested_crashes(each, MODELS[name], mutant.nested)
             else:

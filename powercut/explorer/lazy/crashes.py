@@ -26,9 +26,20 @@ class Crashes:
         self._budget = budget
 
     def during(
-        self, operations: Sequence[Operation], first: int, boxes: Sequence[Box]
+        self,
+        operations: Sequence[Operation],
+        first: int,
+        boxes: Sequence[Box],
+        last: CrashPoint,
     ) -> Iterator[tuple[CrashPoint, list[Box]]]:
-        """Yield the crashes at these operations from index ``first`` on, with their boxes."""
+        """Yield the crashes at these operations from index ``first`` on, with their boxes.
+
+        ``last`` is the crash before this boot. A power cut before the first operation leaves what
+        one at that crash would have left, unless a kill has made a new piece of a part of a write.
+        """
+        if not first and last.phase is Phase.DURING and not self._model.cuts_pages:
+            cut, _ = self._boxes_at(boxes, ())
+            yield CrashPoint(1, Phase.BEFORE, CrashKind.POWER_CUT), cut
         for number in range(first + 1, len(operations) + 1):
             done = operations[:number]
             if isinstance(done[-1], Write):

@@ -143,7 +143,8 @@ class Walk:
             return
         steps = [*node.path(), *node.steps[:number]]
         done = [operation for step in steps for operation in step.operations]
-        for point, found in self._crashes.during([*done, *operations], len(done), boxes):
+        during = self._crashes.during([*done, *operations], len(done), boxes, crashes[-1])
+        for point, found in during:
             self._budget.tick()
             stack.append(_Visit(self.root(site), site, found, (*crashes, point)))
 

@@ -174,6 +174,11 @@ class PersistenceModel:
         return self.has_whole_calls or isinstance(self, ReducedModel)
 
     @property
+    def cuts_pages(self) -> bool:
+        """Whether the part of a write up to the end of a page is some pieces of the whole write."""
+        return 0 < self.unit_bytes <= BLOCK_BYTES and not self.is_reduced
+
+    @property
     def without_log_tree(self) -> PersistenceModel:
         """The model to use while there is no log tree; it has ``ALWAYS`` or ``NEVER``."""
         if self.metadata_in_order is not MetadataInOrder.UNTIL_FSYNC:
