@@ -22,7 +22,7 @@ from powercut.explorer.lazy.units import Trees
 from powercut.explorer.lazy.walk import Leaf, Walk
 from powercut.explorer.page_cache import PageCache
 from sim.choices import SeededChoices
-from sim.disk.cache.operation import Write
+from sim.disk.cache.operation import Create, Write
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
@@ -34,7 +34,9 @@ from sim.disk.crash.undecided.progress import UNLIMITED
 from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
 from tests.litmus.observer import (
+    ANY,
     Observer,
+    Steps,
     observe,
     random_observer,
     random_program,
@@ -72,10 +74,11 @@ def _observed_at(leaf: Leaf) -> str:
     return leaf.ending.violation.statement
 
 
-def pair(seed: int, most_calls: int, *, writes: bool) -> Pair:
+def pair(seed: int, most_calls: int, *, writes: bool, steps: Steps = ANY) -> Pair:
     """Return a pair, which is the same for the same seed."""
     choices = SeededChoices(seed)
-    return Pair(random_program(choices, most_calls), random_observer(choices, writes=writes))
+    program = random_program(choices, most_calls, steps)
+    return Pair(program, random_observer(choices, writes=writes, steps=steps))
 
 
 def _sites(pair: Pair, model: PersistenceModel, tears: int) -> Iterator[CrashSite]:
@@ -245,24 +248,29 @@ class _BruteForce:
         model, image = self._model, journal.image
         unsynced = Unsynced(model, image.platter, image.unsynced)
         cache = PageCache(image.cached)
+        next_inode = image.next_inode if before else journal.next_inode
         for number in range(len(journal) + 1):
             if number:
                 operation = journal[number - 1]
                 during = (*before, (number, Phase.DURING, CrashKind.KILL))
-                for killed in self._killed_during(journal, cache, number):
+                for killed in self._killed_during(journal, cache, number, next_inode):
                     self._boot(killed, during, nested)
                 unsynced.advance(operation, number)
                 cache.advance(operation, unsynced)
+                # Stale bytes contain the number of their inode.
+                next_inode += bool(before) and isinstance(operation, Create)
             if len(unsynced.micros) > MOST_UNSYNCED:
                 raise _TooMany
             here = (max(number, 1), Phase.AFTER if number else Phase.BEFORE)
             carried = unsynced.carried_over(number)
-            killed = Image(unsynced.platter, carried, cache.inodes, journal.next_inode)
+            killed = Image(unsynced.platter, carried, cache.inodes, next_inode)
             self._boot(killed, (*before, (*here, CrashKind.KILL)), nested)
-            for _, cut in _images(unsynced, journal.next_inode, UNLIMITED):
+            for _, cut in _images(unsynced, next_inode, UNLIMITED):
                 self._boot(cut, (*before, (*here, CrashKind.POWER_CUT)), nested)
 
-    def _killed_during(self, journal: Journal, cache: PageCache, number: int) -> Iterator[Image]:
+    def _killed_during(
+        self, journal: Journal, cache: PageCache, number: int, next_inode: int
+    ) -> Iterator[Image]:
         operation = journal[number - 1]
         if not isinstance(operation, Write):
             return
@@ -273,7 +281,7 @@ class _BruteForce:
                 partial.advance(done, each)
             copy = cache.copy()
             copy.advance(part, partial)
-            yield Image(partial.platter, partial.carried_over(number), copy.inodes, 99)
+            yield Image(partial.platter, partial.carried_over(number), copy.inodes, next_inode)
 
     def _boot(self, image: Image, crashes: tuple[_Crash, ...], nested: int) -> None:
         self._left -= 1

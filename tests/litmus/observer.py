@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from powercut.explorer.recovery_unit import recovery_unit
 from sim.choices import SeededChoices
@@ -22,7 +23,6 @@ _LENGTHS: Final = (1, 2, 3, 600)
 _READS: Final = (
     "exists", "read", "whole", "is new", "size", "names", "links", "mode", "same", "parent",
 )  # fmt: skip
-_DECIDED: Final = (SyncFailure.BTRFS, SyncFailure.LYING)
 _UNITS: Final = ("unit", "unit", "unit that writes")
 _CALLS: Final = (
     "write", "write", "append", "append", "truncate", "allocate", "rename", "rename",
@@ -58,17 +58,26 @@ def random_call(choices: SeededChoices) -> tuple[Any, ...]:
     return name, *arguments
 
 
-def random_program(choices: SeededChoices, most: int) -> Program:
-    """Return a program of up to so many calls."""
-    return [_random_step(choices) for _ in range(choices.integer("calls", 1, most))]
-
-
-def _random_step(
-    choices: SeededChoices, policies: tuple[SyncFailure, ...] = tuple(SyncFailure)
-) -> tuple[Any, ...]:
+def random_step(choices: SeededChoices) -> tuple[Any, ...]:
+    """Return one step of a program: a call, or a sync that fails."""
     if choices.integer("failed sync", 0, 15):
         return random_call(choices)
-    return "failed fsync", choices.pick("file", FILES), choices.pick("policy", policies)
+    return "failed fsync", choices.pick("file", FILES), choices.pick("policy", tuple(SyncFailure))
+
+
+class Steps(NamedTuple):
+    """The steps of random programs, and the files that random checks read."""
+
+    step: Callable[[SeededChoices], tuple[Any, ...]]
+    files: tuple[str, ...]
+
+
+ANY: Final = Steps(random_step, FILES)
+
+
+def random_program(choices: SeededChoices, most: int, steps: Steps = ANY) -> Program:
+    """Return a program of up to so many calls."""
+    return [steps.step(choices) for _ in range(choices.integer("calls", 1, most))]
 
 
 class FailedSyncs:
@@ -99,24 +108,24 @@ def run_program(program: Program, process: Process) -> None:
         process.disk.interposer = None
 
 
-def random_observer(choices: SeededChoices, *, writes: bool) -> Observer:
+def random_observer(choices: SeededChoices, *, writes: bool, steps: Steps = ANY) -> Observer:
     """Return an observer of up to five steps: reads, recovery units, and calls of a program."""
     changes = ("note", "do", "do", "do", "do", "do") if writes else ()
-    return _random_steps(choices, (*_READS, *_UNITS, *changes), 5)
+    return _random_steps(choices, (*_READS, *_UNITS, *changes), 5, steps)
 
 
-def _random_steps(choices: SeededChoices, kinds: tuple[str, ...], most: int) -> Observer:
+def _random_steps(choices: SeededChoices, kinds: tuple[str, ...], most: int, of: Steps) -> Observer:
     steps: Observer = []
     for _ in range(choices.integer("steps", 1, most)):
         kind = choices.pick("step", kinds)
-        file, other = choices.pick("file", FILES), choices.pick("file", FILES)
+        file, other = choices.pick("file", of.files), choices.pick("file", of.files)
         match kind:
             case "unit":
-                steps.append((kind, tuple(_random_steps(choices, _READS, 2))))
+                steps.append((kind, tuple(_random_steps(choices, _READS, 2, of))))
             case "unit that writes":
-                steps.append(("unit", tuple(_random_steps(choices, ("exists", "do"), 2))))
+                steps.append(("unit", tuple(_random_steps(choices, ("exists", "do"), 2, of))))
             case "do":
-                steps.append((kind, _random_step(choices, _DECIDED)))
+                steps.append((kind, of.step(choices)))
             case "names" | "parent":
                 steps.append((kind, choices.pick("directory", DIRECTORIES)))
             case "read":
