@@ -281,14 +281,20 @@ class Journals:
             prefixes = prefixes[:: len(prefixes) // MOST_PREFIXES]
         partial = PartialWrite(operation, point.number, unsynced, point.cache)
         for kept in partial.prefixes(prefixes):
-            beneath = partial.unsynced if self._limits.nested else unsynced
+            beneath = partial.unsynced if self._carries(unsynced) else unsynced
             image, key = self._killed(beneath, partial.cache, point)
             crash = CrashPoint(point.number, Phase.DURING, CrashKind.KILL, kept=kept)
             yield point.crash(image, key, crash)
 
+    def _carries(self, unsynced: Unsynced) -> bool:
+        """Return whether the pieces that a kill leaves unsynced may make a difference.
+
+        They do at a second crash, or once the check drops pages that a failed barrier has lost.
+        """
+        return bool(self._limits.nested or unsynced.lost)
+
     def _killed(self, unsynced: Unsynced, cache: PageCache, point: _Point) -> tuple[Image, Key]:
-        if not self._limits.nested:
-            # Without a second crash, what is unsynced makes no difference.
+        if not self._carries(unsynced):
             return Image.of_platter(cache.inodes, point.next_inode), (cache.key, ())
         carried = unsynced.carried_over(point.number)
         image = Image(unsynced.platter, carried, cache.inodes, point.next_inode)

@@ -35,7 +35,6 @@ from sim.disk.cache.operation import (
 from sim.disk.cache.refusal import refusal
 from sim.disk.crash.image import CREATION_NS, Image
 from sim.disk.crash.journal import Journal
-from sim.disk.crash.notes import LostData, UnwrittenBlock
 from sim.disk.crash.persistence import POSIX, PersistenceModel
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.crash.unsynced import Unsynced
@@ -88,10 +87,7 @@ class Disk:
         self.sync_errors: dict[int, int] = {}
         self._delayed_errors: set[int] = set()
         # The files of which failed barriers may have lost data.
-        self._with_lost_data = {
-            each.number
-            for each in self.image.unsynced if isinstance(each, LostData | UnwrittenBlock)
-        }  # fmt: skip
+        self._with_lost_data = set(self.image.with_lost_data)
         self._unsynced: Unsynced | None = None
         self._read = 0  # operations of the journal that ``_unsynced`` has taken into account
 

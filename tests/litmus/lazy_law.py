@@ -1,7 +1,8 @@
 """The laws of lazy exploration, against every crash image: of one crash, and of several.
 
-Of one crash: each image leads to a leaf with the outcome that the check has on it. Each leaf has
-an image. The plainest survivor set of each box is legal, and leads to that very leaf.
+Of one crash: each image leads to a leaf with the outcome that the check has on it, also that of a
+kill after a failed barrier. Each leaf of a power cut has an image. The plainest survivor set of
+each box is legal, and leads to that very leaf.
 """
 
 from __future__ import annotations
@@ -93,13 +94,18 @@ def one_crash(pair: Pair, model: PersistenceModel, tears: int = UNLIMITED) -> in
         for site in _sites(pair, model, tears)
         if site.layer is not None
     }
-    unsynced, images = Unsynced(model, SETUP.platter), 0
+    unsynced, cache, images = Unsynced(model, SETUP.platter), PageCache(SETUP.cached), 0
     reached: set[Ending] = set()
     built: set[int] = set()
     skipped = False
     for number in range(len(journal) + 1):
         if number:
             unsynced.advance(journal[number - 1], number)
+            cache.advance(journal[number - 1], unsynced)
+        if unsynced.lost:
+            carried = unsynced.carried_over(number)
+            killed = Image(unsynced.platter, carried, cache.inodes, journal.next_inode)
+            _leaf_of(killed, pair, walk, sites[0], model)
         leaves = []
         if number in sites:
             leaves = list(walk.leaves(iter([sites[number]])))
@@ -133,8 +139,7 @@ def _images(unsynced: Unsynced, next_inode: int, tears: int) -> Iterator[tuple[i
 def _leaf_of(
     image: Image, pair: Pair, walk: Walk, site: CrashSite, model: PersistenceModel
 ) -> Ending:
-    box = Box(image.platter, (), (), image.next_inode)
-    (leaf,) = walk.leaves(iter([site._replace(boxes=[box])]))
+    (leaf,) = walk.leaves(iter([site._replace(boxes=[Box.of_image(image)])]))
     outcome = observe(pair.observer, Disk(image, model))
     assert _observed_at(leaf) == outcome, (pair, model.name, "another outcome", outcome)
     return leaf.ending

@@ -69,14 +69,14 @@ def crash_sites(
 class _Moment(NamedTuple):
     """The moment after operation ``number``, with the number of entries in the history.
 
-    ``carries`` is whether the boxes of a kill have the pieces that it leaves unsynced.
+    ``nested`` is whether the recovery is crashed as well.
     """
 
     number: int
     entries: int
     next_inode: int
     tears: int
-    carries: bool
+    nested: bool
 
     def crashes(self, unsynced: Unsynced, cache: PageCache, since: int) -> Iterator[CrashSite]:
         """Yield the kill and the power cut."""
@@ -99,11 +99,17 @@ class _Moment(NamedTuple):
         for kept in partial.prefixes(page_prefixes(operation, unsynced.model)):
             point = CrashPoint(self.number, Phase.DURING, CrashKind.KILL, kept=kept)
             # The pieces are cut only if they are needed.
-            before = partial.unsynced if self.carries else unsynced
+            before = partial.unsynced if self._carries(unsynced) else unsynced
             yield self._killed(point, before, partial.cache)
 
+    def _carries(self, unsynced: Unsynced) -> bool:
+        """Return whether the pieces that a kill leaves unsynced may make a difference."""
+        return bool(self.nested or unsynced.lost)
+
     def _killed(self, point: CrashPoint, unsynced: Unsynced, cache: PageCache) -> CrashSite:
-        carried = unsynced.carried_over(self.number) if self.carries else ()
-        page = KilledCache(cache.inodes, lost=unsynced.lost.inodes)
-        box = Box(unsynced.platter, (), (), self.next_inode, cache=page, carried=carried)
+        box = Box(cache.inodes, (), (), self.next_inode)
+        if self._carries(unsynced):
+            page = KilledCache(cache.inodes, lost=unsynced.lost.inodes)
+            carried = unsynced.carried_over(self.number)
+            box = box._replace(base=unsynced.platter, cache=page, carried=carried)
         return CrashSite(point, [box], self.entries, None)

@@ -15,7 +15,7 @@ from xxhash import xxh3_128
 
 from sim.disk.cache.inode import FORMAT, REGULAR, ROOT, Inode
 from sim.disk.cache.inode_table import Inodes
-from sim.disk.crash.notes import Carried
+from sim.disk.crash.notes import Carried, LostData, UnwrittenBlock
 
 CREATION_NS: Final = 1_700_000_000_000_000_000
 """The time at which an empty file system was made."""
@@ -45,6 +45,13 @@ class Image(NamedTuple):
     def of_platter(cls, platter: Inodes, next_inode: int) -> Image:
         """Return an image with nothing unsynced."""
         return cls(platter, (), platter, next_inode)
+
+    @property
+    def with_lost_data(self) -> frozenset[int]:
+        """The files of which failed barriers have lost data."""
+        return frozenset(
+            each.number for each in self.unsynced if isinstance(each, LostData | UnwrittenBlock)
+        )
 
     def tree(self) -> Iterator[tuple[str, Inode]]:
         """Yield every path with its inode, parents first, sorted by name."""

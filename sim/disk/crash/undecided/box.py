@@ -71,7 +71,9 @@ class Box(NamedTuple):
     @classmethod
     def of_image(cls, image: Image) -> Box:
         """Return the box of a crash image, of which nothing is undecided; only a boot reads it."""
-        return cls(image.platter, (), (), image.next_inode, cache=KilledCache(image.cached))
+        cache = KilledCache(image.cached, lost=image.with_lost_data)
+        carried = image.unsynced
+        return cls(image.platter, (), (), image.next_inode, cache=cache, carried=carried)
 
     @property
     def platter(self) -> Stack:
