@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.inode_table import Inodes, InodeTable
 from sim.disk.cache.key import key_of
 from sim.disk.cache.operation import (
@@ -28,10 +27,7 @@ from sim.disk.crash.micro_operation import (
     MicroOperation,
     MoveName,
     NameChange,
-    SetSize,
     UnlinkName,
-    WriteBlock,
-    ZeroTail,
     taken_name,
 )
 from sim.disk.crash.notes import (
@@ -42,10 +38,10 @@ from sim.disk.crash.notes import (
     LostData,
     Note,
     Notes,
-    OldTail,
     Surplus,
     UnwrittenBlock,
 )
+from sim.disk.crash.old_tails import OldTails
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import Coverage, PersistenceModel, ReducedModel
 from sim.disk.crash.pieces import halves, is_content, pieces, uncut
@@ -231,18 +227,15 @@ class Unsynced:
 
         ``notes`` are new ones, ``left`` the pieces that it does not cover.
         """
-        tails: dict[int, OldTail] = {}
+        tails = OldTails(applied, self.table)
         keeps_tails = sync.inode and self.model.coverage is Coverage.NEEDS
-        # The zeros of a truncation that brings back a tail are no truncation to a smaller size.
-        truncations = {each.operation: each for each in applied if isinstance(each, SetSize)}
         for micro in applied:
-            truncation = truncations.get(micro.operation)
-            if keeps_tails and not (truncation and truncation.tail):
-                self._note_tail(micro, truncation, tails)
+            if keeps_tails:
+                tails.add(micro)
             self._make_durable(micro)
         if len(self._notes):
             self._notes.drop_ended(sync, applied, left, self.table)
-        for note in (*notes, *(tail for tail in tails.values() if tail.data)):
+        for note in (*notes, *tails.notes()):
             self._notes.add(note)
 
     def _make_durable(self, micro: MicroOperation) -> None:
@@ -251,28 +244,6 @@ class Unsynced:
         end = stored_until(micro)
         if end and self.table.own(micro.number).size < end:
             self._surplus.add(micro.number)
-
-    def _note_tail(
-        self, micro: MicroOperation, truncation: SetSize | None, tails: dict[int, OldTail]
-    ) -> None:
-        """Note the bytes that a truncation is to drop from the last block that it keeps."""
-        operation, number = micro.operation, micro.number
-        match micro:
-            case WriteBlock():
-                tails.pop(number, None)
-                return
-            case ZeroTail(offset=start):
-                # A failed barrier may have lost the first zeros.
-                start = truncation.size if truncation else start
-            case SetSize(size=start):
-                pass
-            case _:
-                return
-        inode = self.table.get(number)
-        is_noted = number in tails and tails[number].operation == operation
-        if inode is not None and start < inode.size and not is_noted:
-            data = inode.stored(start, -start % BLOCK_BYTES).rstrip(b"\0")
-            tails[number] = OldTail(operation, number, start, data)
 
     def _fail_sync(self, failed: FailedSync) -> None:
         """Forget the data that the kernel marked clean without having written it."""
