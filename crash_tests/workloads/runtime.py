@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Coroutine
 from contextlib import nullcontext
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from crash_tests.targets.false_alarms import check_report
 from crash_tests.targets.watched_providers import WatchedProviders
@@ -23,12 +23,12 @@ from oracles.recording.turn_records import check_turn_records
 from oracles.runtime.root_snapshot import SnapshotReader
 from oracles.runtime.shadow_runtime import ShadowRuntime
 from oracles.runtime.shadow_turns import ShadowTurns
+from oracles.runtime.view_laws import check_idle_view
 from oracles.violation import FalseAlarm
 from powercut.explorer.limits import Limits
 from powercut.explorer.two_phases import TwoPhases
 from sim.disk.calls.process import Process
 from sim.loop.event_loop import SimulatedLoop
-from system.agents.view import RuntimeView
 from system.ports import JsonObject
 from system.runtime import Options, Runtime
 from system.storage.framing import Framing
@@ -136,20 +136,13 @@ def _work(options: Options, script: JsonObject) -> Run:
     return work
 
 
-class _Recovered(NamedTuple):
-    """The state after a recovery: the files of the root by relative path, and its view."""
-
-    files: dict[str, bytes]
-    view: RuntimeView
-
-
-def _check(options: Options) -> TwoPhases[_Recovered]:
+def _check(options: Options) -> TwoPhases[dict[str, bytes]]:
     reader = SnapshotReader()
     # With a pending entry the bytes after the last line have no effect, so most states of a log
     # give the same result.
     units = log_units if options.framing is Framing.PENDING else nullcontext
 
-    def recover(process: Process) -> _Recovered:
+    def recover(process: Process) -> dict[str, bytes]:
         providers = WatchedProviders(ShadowTurns()).by_name
         with Lifetime(process) as (host, loop), units(process):
             runtime = loop.run_until_complete(Runtime.recover(host, providers, options))
@@ -159,15 +152,15 @@ def _check(options: Options) -> TwoPhases[_Recovered]:
         if not log.lost_nothing:
             raise FalseAlarm("recovery reports damage that no crash can do", report=log)
         files = {path[1:]: content for path, content in process.disk.files().items()}
-        return _Recovered(files, runtime.view())
+        # No observation decides about the view, so the files alone are the result.
+        check_idle_view(runtime.view(), reader.read(files))
+        return files
 
-    def judge(found: _Recovered, known: Known) -> None:
+    def judge(files: dict[str, bytes], known: Known) -> None:
         shadow = _shadow_of(known, reader)
-        snapshot = shadow.read(found.files)
-        shadow.settle(snapshot)
-        shadow.check_view(found.view, snapshot, idle=True)
+        shadow.settle(shadow.read(files))
         if options.recording is not None:
-            check_turn_records(found.files)
+            check_turn_records(files)
 
     return TwoPhases(recover, judge)
 

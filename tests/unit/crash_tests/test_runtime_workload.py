@@ -10,6 +10,7 @@ from crash_tests.workloads.runtime import runtime, runtime_pending, runtime_reco
 from crash_tests.workloads.workload import Workload
 from oracles.history import History, Known
 from oracles.recording.turn_records import check_turn_records
+from oracles.violation import OutOfSync
 from powercut.explorer.explore import explore
 from powercut.explorer.limits import Engine, Limits
 from powercut.fuzz.memory import settled
@@ -17,6 +18,8 @@ from sim.disk.cache.operation import Operation, Sync, SyncFailure
 from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import MODELS
 from sim.disk.disk import Disk
+from system.agents.view import RuntimeView
+from system.runtime import Runtime
 from tests.sample import in_the_gate
 
 SMALL = Limits(states_per_point=4, samples=2, engine=Engine.BRUTE)
@@ -104,6 +107,25 @@ def test_a_barrier_that_does_nothing_makes_it_unsafe(
         workload.run(process, ack)
 
     assert not explore(work, workload.check, model, SMALL).safe
+
+
+@workloads
+def test_a_view_that_differs_from_the_logs_is_a_violation(
+    workload: Workload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def with_another_turn(runtime: Runtime) -> RuntimeView:
+        first, *others = seen(runtime).agents
+        return RuntimeView((first._replace(turns=first.turns + 1), *others), ())
+
+    disk, check, seen = Disk(), workload.check, Runtime.view
+    history = History(lambda: disk.operations)
+    workload.run(Process(disk), history)
+    known = history.known(len(history.entries))
+    assert check is not None
+    check(Process(Disk(disk.snapshot())), known)
+    monkeypatch.setattr(Runtime, "view", with_another_turn)
+    with pytest.raises(OutOfSync, match="the view shows turns that the log of the agent lacks"):
+        check(Process(Disk(disk.snapshot())), known)
 
 
 @workloads
