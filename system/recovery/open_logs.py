@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from system.agents.message import USER_SESSION
-from system.errors import NewerFormat, StorageError
+from system.errors import LogMissing, NewerFormat, StorageError
 from system.recording.wal.recovery import make_log_durable, put_bad_bytes_aside, read_log
 from system.recovery.root_recovery import RootRecovery
 from system.sessions.session_problem import Problem
 from system.storage.event_log import EventLog
-from system.storage.segments import segments_in
 
 SESSIONS_A_CALL: Final = 8
 """The number of logs that one worker settles; with many sessions, several workers share them."""
@@ -60,10 +59,12 @@ def _examine(recovery: RootRecovery) -> list[_Examined]:
     orchestrator = recovery.orchestrator
     for session_id, names in recovery.sessions.items():
         path = orchestrator.log_path(session_id)
-        if not segments_in(names, path):
-            continue
         try:
-            settle = EventLog.read(recovery.host, path, session_id, orchestrator.framing, names)
+            settle = EventLog.read(
+                recovery.host, path, session_id, orchestrator.framing, names, may_be_new=False
+            )
+        except LogMissing:
+            continue
         except (StorageError, OSError) as error:
             _report(recovery, session_id, error)
         else:
