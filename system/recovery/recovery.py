@@ -55,14 +55,16 @@ async def recover(
     cannot be opened; then its lock is free.
     """
     recovery = RootRecovery(dispatcher, is_recording=is_recording, resume=resume)
-    first, *others = PASSES
-    await _run(first, recovery)
+    # A root that cannot be locked leaves nothing to close.
+    lock_root(recovery)
     collecting = gc.isenabled()
     # All objects of a recovery stay alive; collecting garbage would take a third of the time.
     gc.disable()
     try:
-        for recovery_pass in others:
-            await _run(recovery_pass, recovery)
+        for recovery_pass in PASSES[1:]:
+            waiting = recovery_pass(recovery)
+            if waiting is not None:
+                await waiting
     except BaseException:
         await _close(recovery)
         raise
@@ -70,12 +72,6 @@ async def recover(
         if collecting:
             gc.enable()
     return recovery
-
-
-async def _run(recovery_pass: Pass, recovery: RootRecovery) -> None:
-    result = recovery_pass(recovery)
-    if result is not None:
-        await result
 
 
 async def _close(recovery: RootRecovery) -> None:
