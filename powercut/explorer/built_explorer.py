@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -131,7 +130,9 @@ class BuiltExplorer:
 
     def _settle_checked(self) -> None:
         """Count those images of the last batch that were checked."""
-        self._settle_all([crashed for crashed in self._batch if crashed in self._results])
+        for crashed in self._batch:
+            if crashed in self._results:
+                self._settle(crashed)
 
     def _ended(self) -> Exploration:
         result = self.result
@@ -148,7 +149,7 @@ class BuiltExplorer:
                 break
             if not self._register(crashed):
                 continue
-            if judge.most_in_batch == 1:
+            if self._nested:
                 self._settle(crashed)
                 continue
             batch.append(crashed)
@@ -202,14 +203,12 @@ class BuiltExplorer:
         return True
 
     def _settle_batch(self) -> None:
-        """Check registered images of the workload, several at a time."""
-        self._results.add(self._batch, self.result.model, self._tick)
-        self._settle_all(self._batch)
-        self._batch.clear()
-
-    def _settle_all(self, images: Iterable[CrashImage]) -> None:
-        for crashed in images:
+        """Check registered images of the workload, several at a time if there are processes."""
+        if self._judge.processes > 1:
+            self._results.add(self._batch, self.result.model, self._tick)
+        for crashed in self._batch:
             self._settle(crashed)
+        self._batch.clear()
 
     def _settle(self, crashed: CrashImage) -> None:
         """Check one registered image, and count it."""
@@ -225,7 +224,7 @@ class BuiltExplorer:
 
     def _check(self, crashed: CrashImage) -> Violation | None:
         if crashed not in self._results:
-            self._results.add([crashed], self.result.model)
+            self._results.add([crashed], self.result.model, self._tick)
         self._count(crashed)
         return self._results[crashed]
 

@@ -59,7 +59,7 @@ class ImageResults:
         self,
         images: Sequence[CrashImage],
         model: PersistenceModel,
-        tick: Callable[[], None] = lambda: None,
+        tick: Callable[[], None],
     ) -> None:
         """Check images; if ``tick`` raises an exception, some of them have been checked."""
         if self._trees is not None:

@@ -41,6 +41,10 @@ from sim.loop.sandbox import SANDBOX
 Check: TypeAlias = Callable[[Process, Known], None]
 
 _BATCH: Final = 64
+"""Images for each process that are built before they are checked.
+
+Building and checking by turns would displace each other's code from the caches of the processor.
+"""
 
 FORK: Final = 16
 """The number of calls of a check that take as long as one in a process of its own."""
@@ -85,7 +89,7 @@ class Judge:
         self.limits = limits
         self._tick = tick
         self.unfinished: Exploration | None = None
-        self.most_in_batch = _BATCH * processes if processes > 1 and not limits.nested else 1
+        self.most_in_batch = _BATCH * processes
         self.processes = processes
         self._deciding = deciding or processes
         self._check = check

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from oracles.history import Known
+from oracles.history import History, Known
 from powercut.explorer import image_results
 from powercut.explorer.explore import explore, judged
+from powercut.explorer.journals import CrashImage, Journals
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import record
 from sim.disk.calls.process import Process
@@ -49,6 +51,31 @@ def test_a_check_is_called_once_for_images_that_it_reads_equally(
     assert executed <= most
     assert (found.states, found.failed, found.how) == (built.states, built.failed, built.how)
     assert [each.crashes for each in found.failures] == [each.crashes for each in built.failures]
+
+
+def test_one_process_builds_several_images_before_it_checks_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def creates(process: Process, ack: History) -> None:
+        for name in "abc":
+            process.close(process.open(f"/{name}", os.O_CREAT | os.O_WRONLY))
+        ack("abc")
+
+    order: list[str] = []
+    crashes = Journals.crashes
+
+    def built(*arguments: Any) -> Iterator[CrashImage]:
+        for crashed in crashes(*arguments):
+            order.append("built")
+            yield crashed
+
+    def check(_process: Process, _known: Known) -> None:
+        order.append("checked")
+
+    monkeypatch.setattr(Journals, "crashes", built)
+    found = explore(creates, check, MODEL, BRUTE)
+    assert order[:4] == ["built"] * 4
+    assert order.count("checked") == found.states
 
 
 def test_several_processes_find_the_same() -> None:
