@@ -121,7 +121,7 @@ class LogDamaged(StorageError):
 
 
 class LogMissing(StorageError):
-    """The log of USER is not there, although the root has agents.
+    """A log is not there, and may not be made anew; a boot fails with it if it is that of USER.
 
     Cause: its file was removed, or a backup lacks it; no crash does that.
     Cure: restore it from a backup, or give up the messages to the operator with an empty file.
