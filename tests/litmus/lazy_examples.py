@@ -183,6 +183,11 @@ DROPPED_IN_A_UNIT = Pair(
     [("append", "f", "B1")],
     [_FAILS, ("unit", (_DROPS, ("whole", "f", "")))],
 )
+# The part of the last write that a kill leaves has written all lost data again.
+NOT_LOST_ANY_MORE = Pair(
+    [("write", "f", "B1", 0), ("failed fsync", "f", SyncFailure.XFS), ("write", "f", "C2", 4095)],
+    [_DROPS],
+)
 CUT_AFTER_A_PART_OF_A_WRITE = Pair(
     [("write", "f", "B2", 8191)], [_FAILS, _DROPS, ("whole", "f", "")]
 )
@@ -220,6 +225,7 @@ EXAMPLES = (
     DROPPED_BY_THE_NEXT_BOOT,
     DROPPED_WITH_A_TRUNCATION,
     DROPPED_IN_A_UNIT,
+    NOT_LOST_ANY_MORE,
     CUT_AFTER_A_PART_OF_A_WRITE,
     UNWRITTEN,
     FREED,

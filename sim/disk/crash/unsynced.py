@@ -59,8 +59,8 @@ class Unsynced:
     the last operation allows states that were impossible before it: a failed barrier drops data
     that later data depended on, and a barrier may cover a piece without one that it had to follow,
     split a rename through a passing name, or begin a log tree. ``log_tree`` has a mark while there
-    is one. ``lost`` are the pages that failed barriers have lost, and ``dropped`` has the content
-    of the blocks, by number, that the last operation has dropped from the page cache.
+    is one. ``dropped`` has the content of the blocks, by number, that the last operation has
+    dropped from the page cache.
     """
 
     def __init__(
@@ -85,9 +85,11 @@ class Unsynced:
         self._whole_calls = model.with_whole_calls()
         self._notes = Notes()
         self._log_order = log_order or LogOrder()
-        self.lost = LostPages()
+        self._lost = LostPages()
         self.dropped: Mapping[int, bytes] = {}
-        self._earlier = Earlier(self.table, self._ordering, self._notes, self._log_order, self.lost)
+        self._earlier = Earlier(
+            self.table, self._ordering, self._notes, self._log_order, self._lost
+        )
         self._has_log = model.coverage is Coverage.NEEDS
         # The files whose platter may hold bytes beyond their size.
         self._surplus: set[int] = set()
@@ -103,7 +105,7 @@ class Unsynced:
             elif isinstance(each, HeldTruncation):
                 self._log_order.hold(each.number)
             elif isinstance(each, LostData | UnwrittenBlock):
-                self.lost.add(each)
+                self._lost.add(each)
             elif isinstance(each, Note):
                 self._notes.add(each)
             else:
@@ -118,6 +120,13 @@ class Unsynced:
     @property
     def micros(self) -> list[MicroOperation]:
         return self.ordering.micros
+
+    @property
+    def lost(self) -> LostPages:
+        """The pages that failed barriers have lost, and that were not written again since."""
+        if self._lost:
+            self._cut()
+        return self._lost
 
     @property
     def platter(self) -> Inodes:
@@ -174,7 +183,7 @@ class Unsynced:
         for operation, number, is_small in waiting:
             is_covered = sync is not None and is_content(operation, sync)
             model = self.model if is_small and not is_covered else self._whole_calls
-            for part in self.lost.parts_of(operation) if self.lost else (operation,):
+            for part in self._lost.parts_of(operation) if self._lost else (operation,):
                 for micro in pieces(part, number, model, self._earlier):
                     self._add(micro)
 
@@ -187,7 +196,7 @@ class Unsynced:
     # -- barriers ----------------------------------------------------------------------
 
     def _sync(self, sync: Sync, number: int) -> None:
-        if not (self._ordering.micros or self.lost):
+        if not (self._ordering.micros or self._lost):
             # Most barriers cover nothing but the last writes to their file, and these as a whole.
             waiting = self._uncut
             content = [
@@ -199,7 +208,7 @@ class Unsynced:
                 self._note_order(sync, number)
                 return
         self._cut(sync)
-        self.lost.end_changes(sync)
+        self._lost.end_changes(sync)
         self._note_order(sync, number)
         with_losses = with_losses_of(self._ordering, sync.inode)
         if len(with_losses) > len(self._ordering.micros):
@@ -252,15 +261,15 @@ class Unsynced:
         micros, platter = self.micros, self.table.get(failed.inode)
         freed, zeros = first_freed(failed, micros), zeros_lost_by(failed, micros, platter)
         for write in lost_by(failed, micros, zeros):
-            self.lost.lose(write, failed.policy, platter, freed)
-        self.lost.end_changes(failed)
+            self._lost.lose(write, failed.policy, platter, freed)
+        self._lost.end_changes(failed)
         self._keep(list(left_by(failed, micros, zeros)))
         self.allows_more = True
 
     def _dropped_by(self, drop: DropPages) -> Mapping[int, bytes]:
         """Drop pages that failed barriers have lost; return what is on the platter in them."""
         number, end = drop.inode, drop.end or sys.maxsize
-        blocks = self.lost.drop(number, drop.start, end, self.micros)
+        blocks = self._lost.drop(number, drop.start, end, self.micros)
         return self._written_back(number, blocks) if blocks else {}
 
     def _written_back(self, number: int, blocks: Iterable[int]) -> Mapping[int, bytes]:
@@ -311,7 +320,7 @@ class Unsynced:
 
     def copy(self) -> Unsynced:
         """Return a copy, which advances by itself."""
-        carried = (*self.log_tree, *self.micros, *self._notes, *self._surpluses(), *self.lost)
+        carried = (*self.log_tree, *self.micros, *self._notes, *self._surpluses(), *self._lost)
         order, sectors = self._log_order.copy(), self._sectors.copy()
         return Unsynced(self.model, self.platter, carried, order, sectors)
 
@@ -325,7 +334,7 @@ class Unsynced:
             each._replace(operation=each.operation - operations)
             for each in (*self.micros, *self._notes)
         ]
-        return (*self.log_tree, *self._held(), *numbered, *self._surpluses(), *self.lost)
+        return (*self.log_tree, *self._held(), *numbered, *self._surpluses(), *self._lost)
 
     def _held(self) -> list[HeldTruncation]:
         """Return the files with a truncation that waits for a commit while there is a log tree."""
