@@ -188,6 +188,15 @@ NOT_LOST_ANY_MORE = Pair(
     [("write", "f", "B1", 0), ("failed fsync", "f", SyncFailure.XFS), ("write", "f", "C2", 4095)],
     [_DROPS],
 )
+# It leaves the data lost that the rest of the write would have written again.
+STILL_LOST = Pair(
+    [
+        ("write", "f", "B1", 4100),
+        ("failed fsync", "f", SyncFailure.XFS),
+        ("write", "f", "C2", 4095),
+    ],
+    [("whole", "f", ""), _DROPS],
+)
 CUT_AFTER_A_PART_OF_A_WRITE = Pair(
     [("write", "f", "B2", 8191)], [_FAILS, _DROPS, ("whole", "f", "")]
 )
@@ -226,6 +235,7 @@ EXAMPLES = (
     DROPPED_WITH_A_TRUNCATION,
     DROPPED_IN_A_UNIT,
     NOT_LOST_ANY_MORE,
+    STILL_LOST,
     CUT_AFTER_A_PART_OF_A_WRITE,
     UNWRITTEN,
     FREED,

@@ -82,7 +82,7 @@ class NaiveDisk:
         elif isinstance(operation, DropPages):
             self.lost.drop(operation, self.unsynced)
         else:
-            for part in self.lost.parts_of(operation):
+            for part in self.lost.parts_of(operation, self.model):
                 pieces = pieces_of(
                     part, call, self.model, self.platter, self.unsynced, self.unsettled,
                     self.old_tails, self.calls,

@@ -16,6 +16,7 @@ from sim.disk.cache.operation import (
     SyncFailure,
     Write,
 )
+from sim.disk.crash.persistence import PersistenceModel
 from tests.litmus.naive_piece import (
     BLOCK,
     Data,
@@ -91,10 +92,11 @@ class LostData:
             if sync.inode not in {0, inode} or not _is_in_pages(sync, block)
         }
 
-    def parts_of(self, operation: Operation) -> Sequence[Operation]:
+    def parts_of(self, operation: Operation, model: PersistenceModel) -> Sequence[Operation]:
         """Return an operation together with the lost data that it makes unsynced again.
 
-        Data that adjoins a write is a part of it, and all else is written before.
+        Data that adjoins a write is a part of it, and all else is written before. If the model cuts
+        writes into units, lost data behind a write comes after the blocks before its own.
         """
         match operation:
             case Write(inode=inode, offset=offset, data=data, size_before=before):
@@ -103,8 +105,11 @@ class LostData:
                 content = self._taken(inode, {at // BLOCK for at in written})
                 content |= self._taken_by_growth(inode, before, offset + len(data)) | written
                 self._lose_in_unwritten(inode, written)
-                writes = [operation._replace(offset=at, data=run) for at, run in _runs(content)]
-                return sorted(writes, key=lambda each: each.offset <= offset < _end(each))
+                last = (_end(operation) - 1) // BLOCK * BLOCK
+                is_cut = model.unit_bytes and max(content) >= _end(operation)
+                halves = [range(last), range(last, last + BLOCK)] if is_cut else [content]
+                runs = [each for half in halves for each in _around(written, half, content)]
+                return [operation._replace(offset=at, data=run) for at, run in runs]
             case Resize(path, inode, size, before, now_ns):
                 self.sizes[inode] = size
                 self._truncate(inode, size)
@@ -316,6 +321,14 @@ def _runs(content: Mapping[int, int]) -> list[tuple[int, bytes]]:
         else:
             runs.append((offset, bytes([content[offset]])))
     return runs
+
+
+def _around(
+    written: Mapping[int, int], half: Collection[int], content: Mapping[int, int]
+) -> list[tuple[int, bytes]]:
+    """Return the ranges of content in a half, that with written bytes as the last one."""
+    runs = _runs({at: byte for at, byte in content.items() if at in half})
+    return sorted(runs, key=lambda run: any(at in written for at, _ in enumerate(run[1], run[0])))
 
 
 def _end(write: Write) -> int:

@@ -238,6 +238,12 @@ def test_a_failed_barrier_leaves_what_the_rules_say(program: Program, outcomes: 
         ("write", "f", "C2", 8191), ("failed fsync", "f", EXT4), ("write_synced", "f", "A1", 4096),
     ],)
 )  # fmt: skip
+# Lost data behind a write comes after the blocks before its own.
+@example(
+    boots=([
+        ("write", "f", "B1", 4100), ("failed fsync", "f", XFS), ("write", "f", "C2", 4095),
+    ],)
+)  # fmt: skip
 # A kill keeps lost data and unwritten blocks.
 @example(boots=([*_APPENDED, ("failed fsync", "f", XFS)], [("append", "f", "C1")]))
 @example(boots=([*_BLOCK_APPENDED, ("failed fsync", "f", EXT4)], _AGAIN))

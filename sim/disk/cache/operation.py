@@ -59,6 +59,12 @@ class Write(NamedTuple):
     now_ns: int
     direct: bool = False
 
+    def split(self, middle: int) -> tuple[Write, Write]:
+        """Return the writes of the bytes before offset ``middle``, and from there on."""
+        first = middle - self.offset
+        before, size = self._replace(data=self.data[:first]), max(self.size_before, middle)
+        return before, self._replace(offset=middle, data=self.data[first:], size_before=size)
+
     def apply(self, table: InodeTable) -> None:
         _, number, offset, data, _, now_ns, _ = self
         inode = table.own(number)

@@ -104,14 +104,16 @@ class LostPages:
 
     # -- changes -------------------------------------------------------------------------
 
-    def parts_of(self, operation: Operation) -> Sequence[Operation]:
+    def parts_of(self, operation: Operation, *, in_units: bool) -> Sequence[Operation]:
         """Return an operation with the lost data of the blocks that it changes.
 
-        This data is written again with it, and is not lost any more.
+        This data is written again with it, and is not lost any more. ``in_units`` is whether the
+        model cuts writes into units.
         """
         match operation:
             case Write(offset=offset):
-                return (*self._grown(operation, offset), *self._parts_of_write(operation))
+                grown = self._grown(operation, offset)
+                return (*grown, *self._parts_of_write(operation, in_units=in_units))
             case Allocate(end=size) | Resize(size=size) if size > operation.size_before:
                 return (*self._grown(operation, size), operation)
             case Resize():
@@ -119,24 +121,33 @@ class LostPages:
             case _:
                 return (operation,)
 
-    def _parts_of_write(self, write: Write) -> Sequence[Write]:
+    def _parts_of_write(self, write: Write, *, in_units: bool) -> Sequence[Write]:
         """Return a write with the lost data of its blocks.
 
-        Lost data beside it makes it wider; other data of the blocks is a write of its own.
+        Lost data beside it makes it wider; other data of the blocks is a write of its own. The
+        kernel writes page by page, so that of the last block comes after the blocks before.
         """
         parts: list[Write] = []
+        behind: list[Write] = []
         start, data = write.offset, write.data
         end = start + len(data)
         self._note_changes(write.inode, range(start // BLOCK_BYTES, -(-end // BLOCK_BYTES)))
         for lost in self._take(write.inode, start // BLOCK_BYTES, (end - 1) // BLOCK_BYTES):
-            if lost.end < start or end < lost.offset:
+            if lost.end < start:
                 parts.append(_again(write, lost))
+                continue
+            if end < lost.offset:
+                behind.append(_again(write, lost))
                 continue
             if lost.offset < start:
                 data, start = lost.data[: start - lost.offset] + data, lost.offset
             if end < lost.end:
                 data, end = data + lost.data[end - lost.offset :], lost.end
-        return (*parts, write._replace(offset=start, data=data))
+        whole, last = write._replace(offset=start, data=data), (end - 1) // BLOCK_BYTES
+        if not (behind and in_units and start < last * BLOCK_BYTES):
+            return (*parts, *behind, whole)
+        before, in_last = whole.split(last * BLOCK_BYTES)
+        return (*parts, before, *behind, in_last)
 
     def _note_changes(self, number: int, blocks: range) -> None:
         """Note that some blocks of an inode are changed, as far as they are unwritten."""

@@ -81,11 +81,9 @@ def halves(write: Write) -> tuple[Write, ...]:
     A larger write, or one without such an end inside, is returned as it is.
     """
     middle = _end_of_block(write.offset + len(write.data) // 2)
-    first = middle - write.offset
-    if len(write.data) > _PAGE_BYTES or first >= len(write.data):
+    if len(write.data) > _PAGE_BYTES or middle >= write.offset + len(write.data):
         return (write,)
-    before, size = write._replace(data=write.data[:first]), max(write.size_before, middle)
-    return before, write._replace(offset=middle, data=write.data[first:], size_before=size)
+    return write.split(middle)
 
 
 def uncut(operation: ContentChange, number: int, model: PersistenceModel) -> WriteBlock | Size:

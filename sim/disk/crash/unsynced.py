@@ -183,7 +183,10 @@ class Unsynced:
         for operation, number, is_small in waiting:
             is_covered = sync is not None and is_content(operation, sync)
             model = self.model if is_small and not is_covered else self._whole_calls
-            for part in self._lost.parts_of(operation) if self._lost else (operation,):
+            parts: Iterable[Operation] = (operation,)
+            if self._lost:
+                parts = self._lost.parts_of(operation, in_units=bool(model.unit_bytes))
+            for part in parts:
                 for micro in pieces(part, number, model, self._earlier):
                     self._add(micro)
 

@@ -14,7 +14,7 @@ from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.journal_file import decode_journal, encode_journal
-from sim.disk.crash.persistence import MODELS, POSIX, SCC, XFS, PersistenceModel
+from sim.disk.crash.persistence import EXT4_JOURNAL, MODELS, POSIX, SCC, XFS, PersistenceModel
 from sim.disk.crash.state_space import StateSpace
 from sim.disk.disk import Disk
 from sim.errors import SimulatedCrash
@@ -108,6 +108,20 @@ def test_lost_data_beside_a_write_is_one_piece_with_it(
     file.write(b"y" * content.count(b"y") or b"y", offset)
     assert len(file.disk.unsynced().micros) == 1 + (offset == 98)
     assert file.durable()[100:110] == (content if offset != 99 else b"L" * 10)
+
+
+@pytest.mark.parametrize(
+    ("model", "states"),
+    [(EXT4_JOURNAL, {b"aaa", b"yaa", b"yaL", b"yyL"}), (SCC, {b"aaa", b"aaL", b"yyL"})],
+)
+def test_lost_data_returns_after_the_blocks_that_are_written_before_its_own(
+    model: PersistenceModel, states: set[bytes]
+) -> None:
+    file = _File(b"a" * 2 * _BLOCK, SyncFailure.XFS, model)
+    file.fail(b"L", _BLOCK + 100)
+    file.write(b"yy", _BLOCK - 1)
+    found = file.after_power_cut()
+    assert {each[_BLOCK - 1 : _BLOCK + 1] + each[_BLOCK + 100 :][:1] for each in found} == states
 
 
 @_LOSING
