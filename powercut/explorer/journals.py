@@ -27,10 +27,10 @@ from powercut.explorer.crash_state import at_start, read_journal
 from powercut.explorer.even_share import EvenShare
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.limits import Limits
-from powercut.explorer.page_cache import PageCache
+from powercut.explorer.page_cache import PageCache, changes_without_pieces
 from powercut.explorer.partial_write import PartialWrite
 from sim.choices import SeededChoices
-from sim.disk.cache.operation import DropPages, FailedSync, Operation, Write
+from sim.disk.cache.operation import Operation, Write
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.persistence import PersistenceModel
@@ -174,9 +174,7 @@ class Journals:
                 skipped = not is_visited
                 more_in_recovery = unsynced.allows_more and bool(self._limits.nested)
                 changed = (
-                    since < count
-                    or isinstance(operation, FailedSync | DropPages)
-                    or more_in_recovery
+                    since < count or changes_without_pieces(operation, unsynced) or more_in_recovery
                 )
                 if is_visited:
                     if changed or entries != reached:

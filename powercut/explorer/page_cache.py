@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from sim.disk.cache.inode_table import Inodes, InodeTable
 from sim.disk.cache.key import key_of
-from sim.disk.cache.operation import DropPages, Operation
+from sim.disk.cache.operation import DropPages, FailedSync, Operation, Write
 from sim.disk.crash.unsynced import Unsynced
+
+
+def changes_without_pieces(operation: Operation, unsynced: Unsynced) -> bool:
+    """Return whether a kill after an operation may leave another disk, although it has no piece.
+
+    A barrier that fails has none, nor have dropped pages, and a write to an unwritten block.
+    ``unsynced`` has read the operation already.
+    """
+    is_write = isinstance(operation, Write)
+    return isinstance(operation, FailedSync | DropPages) or (is_write and bool(unsynced.lost))
 
 
 class PageCache:

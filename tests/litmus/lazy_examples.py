@@ -183,6 +183,14 @@ DROPPED_IN_A_UNIT = Pair(
     [("append", "f", "B1")],
     [_FAILS, ("unit", (_DROPS, ("whole", "f", "")))],
 )
+WRITTEN_AGAIN = Pair(
+    [
+        ("write", "f", "B1", 4096),
+        ("failed fsync", "f", SyncFailure.EXT4),
+        ("write", "f", "C1", 4096),
+    ],
+    [("whole", "f", ""), ("do", ("mkdir", "e"))],
+)
 # The part of the last write that a kill leaves has written all lost data again.
 NOT_LOST_ANY_MORE = Pair(
     [("write", "f", "B1", 0), ("failed fsync", "f", SyncFailure.XFS), ("write", "f", "C2", 4095)],
@@ -234,6 +242,7 @@ EXAMPLES = (
     DROPPED_BY_THE_NEXT_BOOT,
     DROPPED_WITH_A_TRUNCATION,
     DROPPED_IN_A_UNIT,
+    WRITTEN_AGAIN,
     NOT_LOST_ANY_MORE,
     STILL_LOST,
     CUT_AFTER_A_PART_OF_A_WRITE,

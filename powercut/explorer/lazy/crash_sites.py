@@ -9,9 +9,9 @@ from faults.crash_counter import page_prefixes
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History
 from powercut.explorer.crash_state import at_start
-from powercut.explorer.page_cache import PageCache
+from powercut.explorer.page_cache import PageCache, changes_without_pieces
 from powercut.explorer.partial_write import PartialWrite
-from sim.disk.cache.operation import DropPages, FailedSync, Operation, Write
+from sim.disk.cache.operation import Operation, Write
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.undecided.after_crash import after_power_cut
@@ -56,7 +56,7 @@ def crash_sites(
                 since = 0
             more_in_recovery = unsynced.allows_more and nested
             has_pieces = since < len(unsynced.micros)
-            is_changed = has_pieces or isinstance(operation, FailedSync | DropPages)
+            is_changed = has_pieces or changes_without_pieces(operation, unsynced)
             if is_changed or more_in_recovery:
                 yield from moment.crashes(unsynced, cache, since)
         entries = history.entries_by(number, returned=True)

@@ -169,6 +169,25 @@ def test_a_kill_that_leaves_one_of_two_lost_pages_is_found(engine: Engine) -> No
 
 
 @pytest.mark.parametrize("engine", [Engine.LAZY, Engine.BRUTE])
+def test_a_kill_after_one_of_two_writes_to_an_unwritten_block_is_found(engine: Engine) -> None:
+    def write_again(process: Process, _ack: History) -> None:
+        process.disk.interposer = FailedSyncs(SyncFailure.EXT4)
+        descriptor = process.open("/f", os.O_CREAT | os.O_RDWR)
+        process.pwrite(descriptor, b"??", 0)
+        with suppress(OSError):
+            process.fsync(descriptor)
+        process.pwrite(descriptor, b"1", 0)
+        process.pwrite(descriptor, b"2", 1)
+
+    def check(process: Process, _known: Known) -> None:
+        if process.access("/f", os.F_OK) and _read(process, "/f") == b"1?":
+            raise LostAck("2")
+
+    (failure,) = explore(write_again, check, "scc", Limits(engine=engine)).failures
+    assert failure.crashes[0].kind is CrashKind.KILL
+
+
+@pytest.mark.parametrize("engine", [Engine.LAZY, Engine.BRUTE])
 def test_what_only_a_power_cut_right_after_a_barrier_leaves_is_found(engine: Engine) -> None:
     def extend(process: Process, _ack: History) -> None:
         descriptor = process.open("/f", os.O_CREAT | os.O_RDWR)
