@@ -57,7 +57,7 @@ def _end_and_first_zeros(
 ) -> tuple[int, int]:
     """Return the size of a file with all its pieces, and the index from which zeros are lost.
 
-    The call that extends the file there has written those before.
+    A call that extends the file may have written the zeros before it, by the policy.
     """
     end, first = platter.size if platter else 0, 0
     for index, micro in enumerate(micros):
@@ -110,9 +110,9 @@ def left_by(
 def lost_by(
     failed: FailedSync, micros: Sequence[MicroOperation], zeros: Mapping[ZeroTail, int]
 ) -> Iterator[WriteBlock]:
-    """Yield the data that the page cache has in the pages of the barrier, and the lost zeros.
+    """Yield the lost zeros, then the data that the page cache has in the pages of the barrier.
 
-    Data that an unsynced truncation cut off later is not in it any more; zeros are.
+    Data that a later, unsynced truncation cut off is in no page any more.
     """
     first, last = pages_of(failed)
     lost: list[WriteBlock] = []
@@ -149,7 +149,7 @@ def first_freed(failed: FailedSync, micros: Sequence[MicroOperation]) -> int:
 
 
 def is_durable(block: int, platter: Inode | None, freed: int) -> bool:
-    """Return whether something of a block is durable, which is before the first freed block."""
+    """Return whether something of a block is durable; blocks from ``freed`` on are freed."""
     return block < freed and platter is not None and platter.has_block(block)
 
 

@@ -65,9 +65,9 @@ def test_a_size_alone_is_named_with_its_bytes() -> None:
 
 def test_a_torn_write_says_how_much_survived() -> None:
     process = process_on()
-    created(process, "/f", b"x" * 100)
+    process.pwrite(created(process, "/f"), b"x" * 100, 512)
     assert lines(process, lambda text: "data" in text, torn=True) == [
-        "lost   data of /f, bytes 0 to 100, torn: 1 of 100 bytes survived, app.py:12"
+        "lost   data of /f, bytes 512 to 612, torn: 1 of 100 bytes survived, app.py:12"
     ]
 
 
