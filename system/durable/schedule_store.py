@@ -138,13 +138,14 @@ class ScheduleStore:
     def follow(self, transaction: Transaction, trigger: Trigger) -> Occurrence:
         """Emit the occurrence after one that is being claimed; return how this one is to be run.
 
-        A trigger without a schedule, or whose next occurrence was emitted before, is run
-        unchanged. Raises ``BadSchedule``, and changes nothing, if the times of the schedule
-        cannot be computed any more, because its zone is not known; ``give_up`` must follow.
+        A trigger is run unchanged if it has no schedule, or is not the next occurrence of it: the
+        next one was emitted before, or the schedule has the id of one that was removed. Raises
+        ``BadSchedule``, and changes nothing, if the times of the schedule cannot be computed any
+        more, because its zone is not known; ``give_up`` must follow.
         """
         schedule = self._of(transaction, trigger)
         nominal = round(trigger.fire_at)
-        if schedule is None or (schedule.last_nominal or 0) >= nominal:
+        if schedule is None or schedule.next_fire_at != nominal:
             return Occurrence(trigger.missed, skipped=False)
         now, late_ns = transaction.now_ns // SECOND_NS, transaction.now_ns - nominal * SECOND_NS
         skipped = schedule.catch_up is CatchUp.SKIP and late_ns > LATE_S * SECOND_NS

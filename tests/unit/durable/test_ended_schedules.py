@@ -8,6 +8,7 @@ from datetime import tzinfo
 import pytest
 
 from system.durable.errors import BadSchedule
+from system.durable.retention import remove_settled
 from system.durable.seconds import YEAR_10000
 from system.durable.state import Bindings, SqlRow, Transaction
 from system.durable.stores import Stores
@@ -77,6 +78,28 @@ def test_the_end_of_a_session_supersedes_occurrences_that_wait_again(bench: Benc
     bench.do(bench.stores.triggers.end_session, "other")
     assert waiting(bench, "other") == []
     assert bench.do(bench.stores.triggers.open_rows) == []
+
+
+def test_an_occurrence_of_a_removed_schedule_is_none_of_another_one_with_its_id(
+    bench: Bench,
+) -> None:
+    made(bench)
+    bench.advance(60)
+    old = bench.due() or ""
+    bench.do(bench.stores.triggers.fail, bench.claim(old), "no", retryable=False)
+    bench.do(bench.stores.schedules.delete, "a")
+    bench.advance(8 * 86_400)
+    bench.do(remove_settled)
+    made(bench)
+    following = schedule(bench)
+    bench.do(bench.stores.triggers.retry, old)
+
+    assert fire(bench).id == old
+
+    assert (schedule(bench).last_nominal, schedule(bench).next_fire_at) == (
+        None, following.next_fire_at,
+    )  # fmt: skip
+    assert [each.fire_at for each in waiting(bench)] == [following.next_fire_at]
 
 
 class NoZones:
