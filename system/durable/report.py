@@ -62,6 +62,10 @@ class ReportStore:
         waiting, self._waiting = self._waiting, {}
         return list(waiting.values())
 
+    def is_taken(self, message_id: str) -> bool:
+        """Whether the operator has a report with this id, or will get one."""
+        return message_id in self.kept or self._sessions.has_message(None, message_id)
+
     def another_id(self, message_id: str) -> str:
         """Return an id for one more report about a row, after a person has decided about it."""
         return f"{message_id}.{self._epoch}.{next(self._numbers)}"

@@ -320,9 +320,10 @@ class TriggerStore:
         )
         TRIGGERS.update(transaction, stopped)
         release_keys(transaction, trigger.id)
-        # A trigger that was retried may become DEAD again, and that is another report.
+        # A trigger that was retried may become DEAD again, and so may one with the id of a removed
+        # one; that is another report.
         message_id = f"{trigger.id}.dead"
-        if trigger.resolution == Resolution.RETRIED:
+        if trigger.resolution == Resolution.RETRIED or self._reports.is_taken(message_id):
             message_id = self._reports.another_id(message_id)
         self._reports.add(transaction, message_id, None, _notice(stopped))
         self._schedules.stopped(transaction, trigger)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from system.durable.activity import Decision, Refused, Unknown
+from system.durable.producers import DAY_S
 from system.durable.report import REPORTS, Report
+from system.durable.retention import remove_settled
 from system.durable.state import Transaction
+from system.durable.trigger import TriggerSpec
 from system.ports import JsonObject, Performed
 from tests.unit.durable.durable_bench import Bench
 from tests.unit.durable.test_activity_store import (
@@ -50,6 +53,24 @@ def test_a_trigger_that_stops_is_reported_to_the_operator(bench: Bench) -> None:
         "source": "IMMEDIATE", "key": None, "session_id": "s",
         "fire_at": bench.row(trigger_id).fire_at, "attempts": 1, "reason": "no",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("has_arrived", [True, False])
+def test_a_trigger_with_the_id_of_a_removed_one_has_a_report_of_its_own(
+    bench: Bench, has_arrived: bool
+) -> None:
+    spec, reported = TriggerSpec("IMMEDIATE", session_id="s"), list[str]()
+    for _ in range(2):
+        bench.do(bench.stores.emitter.emit, spec, "nightly")
+        dead(bench, "nightly")
+        reported += taken(bench)
+        if has_arrived:
+            bench.sessions.messages.update(reported)
+        bench.do(bench.stores.triggers.discard, "nightly")
+        bench.advance(2 * DAY_S)
+        bench.do(remove_settled)
+
+    assert reported == ["nightly.dead", f"nightly.dead.{bench.epoch}.1"]
 
 
 def test_a_report_whose_id_is_there_stays_as_it_is(bench: Bench) -> None:
@@ -117,7 +138,8 @@ def test_many_reports_of_one_transaction_read_the_earlier_ones_once(
 
     def has_message(session_id: str | None, message_id: str) -> bool:
         del session_id
-        asked.append(message_id)
+        if message_id in arrived:
+            asked.append(message_id)
         return message_id in arrived
 
     monkeypatch.setattr(bench.sessions, "has_message", has_message)
