@@ -260,6 +260,11 @@ class SessionState:
                 messages=exhausted, most=MOST_PRESENTATIONS,
             )  # fmt: skip
         count, trigger_id = len(self.turns), line.data.get("trigger_id")
+        if trigger_id in self.cancelled:
+            raise Resurrected(
+                "a reminder is shown after a committed turn cancelled it", reminder_id=trigger_id,
+                cancelled_in=self.cancelled[trigger_id],
+            )  # fmt: skip
         start = StartRecord(turn_id, line.seq, line.data["prompt"], presented, count, trigger_id)
         self.starts.pop(turn_id, None)
         self.starts[turn_id] = self.open_starts[turn_id] = start

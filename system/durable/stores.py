@@ -84,7 +84,7 @@ class Stores:
         if outbox.trigger_id is not None:
             yield partial(self.triggers.settle, transaction, outbox.trigger_id)
         for trigger_id in outbox.superseded:
-            yield partial(self.triggers.supersede, transaction, trigger_id)
+            yield partial(self.triggers.cancel, transaction, trigger_id)
         for schedule_id in outbox.unscheduled:
             yield partial(self.schedules.delete_own, transaction, schedule_id, outbox.session_id)
         for trigger_id, spec in outbox.emitted:

@@ -156,9 +156,7 @@ class TriggerStore:
 
         A row that was removed, or is DONE, is not changed. Raises ``RowDamaged``.
         """
-        trigger = TRIGGERS.read(transaction, trigger_id)
-        if trigger is not None and trigger.status is not TriggerStatus.DONE:
-            self._settle(transaction, trigger, Resolution.HANDLED)
+        self._settle_open(transaction, trigger_id, Resolution.HANDLED)
 
     def reclaim(
         self, transaction: Transaction, is_lost: Callable[[Trigger], bool] = lambda _: True
@@ -223,19 +221,13 @@ class TriggerStore:
             else:
                 self._stop(transaction, trigger, TriggerStatus.FAILED, "its session has ended")
 
-    def supersede(
-        self, transaction: Transaction, trigger_id: str, successor_id: str | None = None
-    ) -> bool:
-        """Settle a PENDING trigger without running it, such as a cancelled reminder.
+    def cancel(self, transaction: Transaction, trigger_id: str) -> None:
+        """Settle a reminder that a durable line has cancelled, whatever its status is.
 
-        Returns False, and changes nothing, if it is in another state. Raises ``RowDamaged``.
+        It may be DEAD, or CLAIMED by a turn whose failure the database has refused. A row that was
+        removed, or is DONE, is not changed. Raises ``RowDamaged``.
         """
-        trigger = TRIGGERS.read(transaction, trigger_id)
-        if trigger is None or trigger.status is not TriggerStatus.PENDING:
-            return False
-        release_keys(transaction, trigger.id)
-        self._emitter.supersede(transaction, trigger, successor_id)
-        return True
+        self._settle_open(transaction, trigger_id, Resolution.SUPERSEDED)
 
     # -- a person ------------------------------------------------------------------------
 
@@ -304,6 +296,11 @@ class TriggerStore:
         if trigger.status not in UNDECIDED:
             raise AlreadyDecided(f"trigger {trigger_id!r}", trigger.status)
         return trigger
+
+    def _settle_open(self, transaction: Transaction, trigger_id: str, how: Resolution) -> None:
+        trigger = TRIGGERS.read(transaction, trigger_id)
+        if trigger is not None and trigger.status is not TriggerStatus.DONE:
+            self._settle(transaction, trigger, how)
 
     def _settle(self, transaction: Transaction, trigger: Trigger, how: Resolution) -> None:
         release_keys(transaction, trigger.id)

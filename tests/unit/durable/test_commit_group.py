@@ -105,7 +105,7 @@ def test_a_full_disk_takes_no_trigger_out_of_the_queue(bench: Bench) -> None:
         together(
             bench,
             applying("a"),
-            lambda transaction: triggers.supersede(transaction, trigger_id),
+            lambda transaction: triggers.cancel(transaction, trigger_id),
             lambda transaction: triggers.claim(transaction, trigger_id),
         ),
     )

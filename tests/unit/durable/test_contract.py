@@ -145,7 +145,7 @@ CALLS: Mapping[str, Callable[[TriggerStore, Transaction, str, Claim], object]] =
     ),
     "give back": lambda store, transaction, _, claim: store.give_back(transaction, claim),
     "settle": lambda store, transaction, trigger_id, _: store.settle(transaction, trigger_id),
-    "supersede": lambda store, transaction, trigger_id, _: store.supersede(transaction, trigger_id),
+    "cancel": lambda store, transaction, trigger_id, _: store.cancel(transaction, trigger_id),
     "reclaim": lambda store, transaction, *_: store.reclaim(transaction),
     "end": lambda store, transaction, *_: store.end_session(transaction, "s"),
     "retry": lambda store, transaction, trigger_id, _: store.retry(transaction, trigger_id),

@@ -232,10 +232,13 @@ def test_the_end_of_a_session_leaves_no_open_trigger_of_it(bench: Bench) -> None
 
 def test_a_cancelled_reminder_is_superseded_once(bench: Bench) -> None:
     reminder = bench.emit("reminder:r", "SCHEDULED", fire_at=2e9)
-    assert bench.do(bench.stores.triggers.supersede, reminder)
-    assert not bench.do(bench.stores.triggers.supersede, reminder)
-    assert not bench.do(bench.stores.triggers.supersede, "unknown")
-    assert bench.row(reminder).resolution == "superseded"
+    bench.do(bench.stores.triggers.cancel, reminder)
+    row = bench.row(reminder)
+    bench.advance(1)
+    bench.do(bench.stores.triggers.cancel, reminder)
+    bench.do(bench.stores.triggers.cancel, "unknown")
+    assert (row.status, row.resolution) == ("DONE", "superseded")
+    assert bench.row(reminder) == row
     assert bench.emit("reminder:r", "SCHEDULED") == reminder
 
 

@@ -12,7 +12,7 @@ from oracles.durable.rows import Rows
 from oracles.durable.violations import EarlyTrigger
 from oracles.runtime.shadow_triggers import ShadowTriggers
 from oracles.runtime.violations import MisroutedMessage
-from oracles.violation import Duplicated, Phantom, TornRecord, Violation
+from oracles.violation import Duplicated, Phantom, Resurrected, TornRecord, Violation
 from tests.unit.oracles.runtime.story import NOW_NS, Story, hexed
 from tests.unit.oracles.runtime.team import team
 
@@ -69,6 +69,15 @@ WRONG: dict[str, tuple[type[Violation], Callable[[Story], object]]] = {
         lambda story: run_trigger(story, trigger_id="s1", payload=occurrence(NOW + 1)),
     ),
 }
+
+
+def test_a_reminder_that_a_turn_has_cancelled_is_not_shown() -> None:
+    story = team()
+    story.turn("boss", "t9", "r1", cancelled=["r2"])
+    assert story.snapshot().agents[hexed("a-boss")].violation is None
+    run_trigger(story, trigger_id="r2")
+    violation = story.snapshot().agents[hexed("a-boss")].violation
+    assert isinstance(violation, Resurrected)
 
 
 @pytest.mark.parametrize("wrong", WRONG)

@@ -11,9 +11,9 @@ import pytest
 from oracles.durable.rows import Rows
 from oracles.runtime.shadow_triggers import ShadowTriggers
 from oracles.runtime.shadow_work import ShadowWork
-from oracles.runtime.violations import LostReport
-from oracles.runtime.work_laws import check_lines, check_recovered
-from oracles.violation import InvalidState, LostAck, Violation
+from oracles.runtime.violations import LostReport, TornLine
+from oracles.runtime.work_laws import check_lines, check_recovered, check_reports
+from oracles.violation import InvalidState, LostAck, Phantom, Violation
 from tests.unit.oracles.runtime.story import NOW_NS, Data, Story, hexed, message
 from tests.unit.oracles.runtime.team import team
 
@@ -94,11 +94,16 @@ def test_an_activity_without_such_an_outcome_is_never_removed(status: str | None
         _check_removed(None if status is None else {"status": status, "decided_by": None})
 
 
-def _check_reminder(*, is_cancelled: bool, is_applied: bool) -> None:
-    """Check a reminder of the boss that ``state.db`` lacks; a later turn may have cancelled it."""
+def _check_reminder(
+    *, is_cancelled: bool, is_applied: bool, status: str | None = None, is_reported: bool = False
+) -> None:
+    """Check a reminder of the boss; a later turn may have cancelled it.
+
+    ``state.db`` lacks it, or it has a status there; it may have stopped before it was cancelled.
+    """
     story = team()
-    calls: list[Any] = [("remind_me", {"delay_ns": 1, "payload": 0}, {"reminder_id": "r2"})]
-    reminder: Data = {"reminder_id": "r2", "due_ns": NOW_NS + 1, "payload": 0}
+    calls: list[Any] = [("remind_me", {"delay_ns": 0, "payload": 0}, {"reminder_id": "r2"})]
+    reminder: Data = {"reminder_id": "r2", "due_ns": NOW_NS, "payload": 0}
     story.turn("boss", "t4", "r1", calls=calls, reminders=[reminder])
     applied = ALL
     if is_cancelled:
@@ -108,12 +113,36 @@ def _check_reminder(*, is_cancelled: bool, is_applied: bool) -> None:
         snapshot = story.snapshot()
         turns = snapshot.agents[hexed("a-boss")].turns
         applied = turns["t5" if is_applied else "t4"].seq
-    rows = Rows([], {}, {}, {}, {}, {}, applied={hexed("boss"): applied})
+    if is_reported:
+        report = message("r2.dead", "RUNTIME", "USER", "system", {"trigger_id": "r2"})
+        story.add("user", "message.enqueued", **report)
+    row = {
+        "id": "r2", "source": "SCHEDULED", "dedup_key": "reminder:r2", "description": None,
+        "session_id": hexed("boss"), "payload_json": "null" if status == "DONE" else "0",
+        "fire_at": NOW_NS / 1e9, "priority": 20, "status": status, "resolution": None,
+    }  # fmt: skip
+    triggers = [] if status is None else [row]
+    rows = Rows(triggers, {}, {}, {}, {}, {}, applied={hexed("boss"): applied})
     check_lines(story.snapshot(), rows, ("r1",))
+    check_reports(story.snapshot(), rows)
 
 
 def test_a_reminder_that_a_line_has_cancelled_may_be_removed() -> None:
     _check_reminder(is_cancelled=True, is_applied=True)
+
+
+@pytest.mark.parametrize("status", ["PENDING", "CLAIMED", "FAILED", "DEAD"])
+def test_a_reminder_that_a_line_has_cancelled_is_settled(status: str) -> None:
+    with pytest.raises(TornLine, match="may still come"):
+        _check_reminder(is_cancelled=True, is_applied=True, status=status, is_reported=True)
+
+
+@pytest.mark.parametrize("is_cancelled", [True, False])
+def test_a_reminder_that_has_stopped_is_reported_also_if_it_is_cancelled_then(
+    is_cancelled: bool,
+) -> None:
+    with nullcontext() if is_cancelled else pytest.raises(Phantom, match="not stopped"):
+        _check_reminder(is_cancelled=is_cancelled, is_applied=True, status="DONE", is_reported=True)
 
 
 @pytest.mark.parametrize("is_cancelled", [True, False])

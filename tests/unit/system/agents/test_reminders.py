@@ -6,9 +6,11 @@ import json
 
 import pytest
 
+from system.durable.errors import AlreadyDecided
 from system.durable.trigger import Trigger
-from system.ports import JsonObject
-from tests.unit.system.agents.emitting import fail_disk, fail_when_asked, row
+from system.ports import JsonObject, ProviderError
+from system.runtime import Options
+from tests.unit.system.agents.emitting import fail_disk, fail_when_asked, row, status
 from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import parent_and_child
 from tests.unit.system.agents.room import (
@@ -19,6 +21,7 @@ from tests.unit.system.agents.room import (
     completed,
     created,
     enqueued,
+    opened,
 )
 
 
@@ -184,6 +187,45 @@ def test_a_cancelled_reminder_never_comes_although_the_disk_refuses_to_say_so() 
     assert row(room, reminder_id).resolution == "superseded"
 
 
+def test_a_cancelled_reminder_never_comes_although_its_turns_had_failed() -> None:
+    room, ada = opened(Options(most_attempts=1))
+    reminder_id = remind(room, ada, 5 * SECOND_NS)
+    room.provider.fail("send")
+    room.settle(5)
+    assert status(room, reminder_id) == ("DEAD", 1)
+
+    room.say(ada, script(("cancel_reminder", {"reminder_id": reminder_id})))
+    room.settle(1)
+
+    assert row(room, reminder_id).resolution == "superseded"
+    with pytest.raises(AlreadyDecided):
+        room.run(room.runtime.triggers.retry(reminder_id))
+
+
+def test_a_cancelled_reminder_never_comes_although_its_failed_turn_was_not_recorded() -> None:
+    room, ada = opened()
+    reminder_id = remind(room, ada, 5 * SECOND_NS)
+
+    async def stop_the_database() -> None:
+        fail_disk(room, "write *state.db-wal #1+ EIO")
+        raise ProviderError("no answer")
+
+    room.provider.hooks["send"] = stop_the_database
+    room.settle(5)
+    room.provider.hooks.clear()
+    assert room.runtime.view().state_stopped
+    room.say(ada, script(("cancel_reminder", {"reminder_id": reminder_id})))
+    room.settle(1)
+    prompts = len(room.provider.prompts)
+
+    report = room.reopen().report
+    room.settle(100)
+
+    assert (report.applied, report.reclaimed) == (1, [])
+    assert len(room.provider.prompts) == prompts
+    assert row(room, reminder_id).resolution == "superseded"
+
+
 def test_a_reminder_is_not_cancelled_in_the_turn_that_it_has_caused() -> None:
     room, ada, _ = parent_and_child()
     reminder_id = remind(room, ada, SECOND_NS)
@@ -276,7 +318,7 @@ def test_a_reminder_that_a_person_has_discarded_is_not_emitted_again() -> None:
     assert durable.state is not None
     assert durable.stores is not None
     triggers = durable.stores.triggers
-    durable.state.transact(lambda each: triggers.supersede(each, reminder_id))
+    durable.state.transact(lambda each: triggers.cancel(each, reminder_id))
     for _ in range(2):
         room.reopen()
         room.settle(90_000)
