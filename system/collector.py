@@ -70,6 +70,8 @@ class Collector:
             *report.missing, *report.fallbacks, *report.detached,
             *(problem.session_id for problem in report.problems),
         }  # fmt: skip
+        # For each agent that has ended since the boot, the turns that were under way then.
+        self._under_way: dict[str, frozenset[str]] = {}
         self._timer: Task[None] | None = None
         self._wakes_ns = 0
         self._is_sleeping = False
@@ -82,6 +84,11 @@ class Collector:
             self._begin(0)
         else:
             self.arm()
+
+    def ended(self, agent: Agent) -> None:
+        """Start the timer for an agent that has ended; the turns that are under way may name it."""
+        self._under_way[agent.agent_id] = frozenset(self._open_turns())
+        self.arm()
 
     def arm(self, least_ns: int = 0) -> None:
         """Start the timer for the next agent that may be collected, unless it is running.
@@ -197,11 +204,7 @@ class Collector:
         now_ns = orchestrator.host.clock.wall_ns()
         named = set(self._named())
         sessions = {agent.session_id for agent in orchestrator.agents.values()}
-        begun = [
-            turn.ts
-            for agent in orchestrator.agents.values()
-            for turn in agent.history.open_turns.values()
-        ]
+        open_turns = set(self._open_turns())
         return [
             agent
             for agent in self._ended()
@@ -210,8 +213,12 @@ class Collector:
             and agent.agent_id not in named
             and not sessions & agent.history.children.keys()
             and not any(self._named_in_outbox(agent))
-            and all(ts > agent.history.last_ts for ts in begun)
+            and open_turns.isdisjoint(self._under_way.get(agent.agent_id, ()))
         ]
+
+    def _open_turns(self) -> Iterator[str]:
+        for agent in self._orchestrator.agents.values():
+            yield from agent.history.open_turns
 
     def _named(self) -> Iterator[str]:
         """Yield the agents that a log may still name: in an outbox, a message or a subscription."""
@@ -304,6 +311,7 @@ class Collector:
             agent.log.close()
             orchestrator.forget(agent)
             orchestrator.tree.remove(agent.agent_id)
+            self._under_way.pop(agent.agent_id, None)
         agents = {agent.agent_id for agent in batch}
         sessions = {agent.session_id for agent in batch}
         orchestrator.collected.update(agents)

@@ -196,9 +196,9 @@ class Runtime:
         durable.on_change = self._feeder.arm
         self._feeder.feed_now()
 
-    def _ended(self) -> None:
+    def _ended(self, agent: Agent) -> None:
         if self._collector is not None:
-            self._collector.arm()
+            self._collector.ended(agent)
         self._feeder.feed_now()
 
     # -- durable work --------------------------------------------------------------------

@@ -165,17 +165,17 @@ class AgentLog:
     async def fail_turn(self, turn_id: str, reason: str, *, counts: bool) -> None:
         """Append without a barrier that a turn has failed.
 
-        Its messages were presented if it ``counts``. If the disk refuses the line, it is written
-        with the start of the next turn.
+        Its messages were presented if it ``counts``. A refused line is written with the start of
+        the next turn; but if the log is stopped, the turn may have been committed.
         """
-        data: JsonObject = {"turn_id": turn_id, "reason": reason}
-        if not counts:
-            data["uncounted"] = True
+        uncounted: JsonObject = {} if counts else {"uncounted": True}
+        data: JsonObject = {"turn_id": turn_id, "reason": reason, **uncounted}
         try:
             await self.append_unsynced([(event.TURN_FAILED, data)])
         except (OSError, StorageError, RuntimeRefused):
-            self._refused = [(event.TURN_FAILED, data)]
-            self.history.abandon_turn(turn_id, counts=counts)
+            if not self.stopped:
+                self._refused = [(event.TURN_FAILED, data)]
+                self.history.abandon_turn(turn_id, counts=counts)
 
     async def append_unsynced(self, events: Sequence[Event]) -> None:
         """Append lines without a barrier; raises as ``commit``."""

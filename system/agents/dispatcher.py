@@ -73,7 +73,7 @@ class Dispatcher:
             # If the disk refuses, the next boot does it.
             await self.retire(agent)
         if self.orchestrator.on_end is not None:
-            self.orchestrator.on_end()
+            self.orchestrator.on_end(agent)
 
     async def retire(self, agent: Agent) -> None:
         """Close the conversation and the log of an ended agent; make its record TERMINATED.

@@ -43,7 +43,7 @@ class Orchestrator:
     boot. ``durable`` is the work in ``state.db``, ``activities`` performs irreversible actions.
     ``collected`` are the agents whose files were removed in this lifetime. ``damaged_rows`` are
     sentences about rows of collected agents that recovery has met. ``on_end`` is called when an
-    agent has ended.
+    agent has ended, with the agent.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Orchestrator:
         self.activities: Final = Activities(host, self.durable)
         self.collected: Final[set[str]] = set()
         self.damaged_rows: Final[set[str]] = set()
-        self.on_end: Callable[[], None] | None = None
+        self.on_end: Callable[[Agent], None] | None = None
         self.epoch = 0
         self.take_turns: TakeTurns | None = None
         self.woken: Final[set[str]] = set()

@@ -9,7 +9,7 @@ from system.collector import CollectionOptions
 from system.runtime import Options
 from tests.unit.system.agents.damage import spoil
 from tests.unit.system.agents.fake_provider import script
-from tests.unit.system.agents.room import Room, log_of
+from tests.unit.system.agents.room import SECOND_NS, Room, log_of
 from tests.unit.system.collected import AFTER_AN_HOUR, HOUR, ended, family
 
 
@@ -68,6 +68,54 @@ def test_an_agent_that_a_turn_may_name_is_kept() -> None:
     gate.set()
     room.settle(2 * HOUR)
 
+    assert ended(room, bob) is not None
+
+
+def test_an_agent_that_a_turn_may_name_is_kept_although_the_clock_is_set_back() -> None:
+    room = Room(Options(collection=CollectionOptions(0)))
+    room.open()
+    ada = room.create("Ada")
+    room.say(ada, script(("spawn_agent", {"name": "Bob"})))
+    bob, gate = room.named("Bob").agent_id, asyncio.Event()
+    room.provider.hooks["sent"] = gate.wait
+    room.say(ada, script(("subscribe", {"name": "Bob"})))
+    room.world.clock.step_wall(-HOUR * SECOND_NS)
+    room.run(room.runtime.terminate(bob))
+    room.settle(1)
+    assert ended(room, bob) is None
+
+    room.provider.hooks.clear()
+    gate.set()
+    room.settle(1)
+
+    assert [kind for kind, _ in room.shown()] == ["notice"]
+    room.settle(2 * HOUR)
+    assert ended(room, bob) is not None
+
+
+def test_an_agent_that_a_turn_in_doubt_may_name_is_kept() -> None:
+    room = Room(Options(collection=CollectionOptions(0)))
+    room.open()
+    ada = room.create("Ada")
+    room.say(ada, script(("spawn_agent", {"name": "Bob"})))
+    bob = room.named("Bob").agent_id
+
+    async def fail_barrier() -> None:
+        room.files.fail("fdatasync", log_of(room.session(ada)), errno.EIO)
+
+    room.provider.hooks["sent"] = fail_barrier
+    room.say(ada, script(("subscribe", {"name": "Bob"})))
+    room.provider.hooks.clear()
+    assert room.named("Ada").stopped
+    room.run(room.runtime.terminate(bob))
+    room.settle(2 * HOUR)
+    assert ended(room, bob) is None
+
+    room.reopen()
+    room.settle(1)
+
+    assert [kind for kind, _ in room.shown()] == ["notice"]
+    room.settle(2 * HOUR)
     assert ended(room, bob) is not None
 
 
