@@ -149,6 +149,20 @@ def test_an_unknown_outcome_is_repeated_only_where_the_provider_deduplicates(
     assert read(bench).status == status
 
 
+def test_a_boot_repeats_an_attempt_whatever_epoch_it_names(bench: Bench) -> None:
+    intend(bench, DEDUP)
+    attempt(bench)
+    # A root that has lost ``runtime.lock`` begins with epoch 1 again.
+    bench.epoch -= 1
+    bench.kill()
+    assert bench.do(bench.stores.activities.recover) == [KEY]
+
+    again = attempt(bench)
+
+    assert again is not None
+    assert (again.attempts, again.epoch) == (2, bench.epoch)
+
+
 def test_a_second_recovery_decides_nothing_new(bench: Bench) -> None:
     intend(bench)
     attempt(bench)
