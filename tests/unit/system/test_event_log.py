@@ -46,6 +46,22 @@ def test_lines_come_back_after_reopening(here: FaultyHost, framing: Framing) -> 
 
 
 @both_framings
+def test_a_line_behind_lost_ones_is_kept_and_the_lost_ones_are_reported(
+    here: FaultyHost, framing: Framing
+) -> None:
+    log = opened(here, framing)
+    say(log, "a", "b")
+    log.skip_to(5)
+    say(log, "c")
+    log.close()
+
+    again = opened(here, framing)
+
+    assert texts(again) == ["a", "b", "c"]
+    assert (again.last_seq, again.report.missing) == (6, ((3, 5),))
+
+
+@both_framings
 def test_both_framings_write_the_same_file(here: FaultyHost, framing: Framing) -> None:
     say(opened(here, framing), "a", "ü")
 
