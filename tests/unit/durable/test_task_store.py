@@ -89,6 +89,17 @@ def test_an_active_task_is_resumed_by_one_trigger(bench: Bench) -> None:
         assert resumed(bench) == []
 
 
+def test_the_oldest_of_the_active_tasks_of_an_agent_is_resumed(bench: Bench) -> None:
+    kept(bench, task_id="b")
+    kept(bench, task_id="a")
+    [trigger_id] = resumed(bench)
+    assert bench.row(trigger_id).dedup_key == "resume:b"
+    bench.do(bench.stores.triggers.ack, bench.claim(trigger_id))
+    kept(bench, 1, task_id="b", status=TaskStatus.DONE)
+    [trigger_id] = resumed(bench)
+    assert bench.row(trigger_id).dedup_key == "resume:a"
+
+
 @pytest.mark.parametrize("reason", ["waiting", "another trigger", "not living", "damaged"])
 def test_a_task_that_something_else_wakes_is_not_resumed(bench: Bench, reason: str) -> None:
     waiting = TaskStatus.WAITING if reason == "waiting" else TaskStatus.ACTIVE
