@@ -10,7 +10,7 @@ from system.durable.errors import AlreadyDecided
 from system.durable.trigger import Trigger
 from system.ports import JsonObject, ProviderError
 from system.runtime import Options
-from tests.unit.system.agents.emitting import fail_disk, fail_when_asked, row, status
+from tests.unit.system.agents.emitting import emit, fail_disk, fail_when_asked, row, status
 from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import parent_and_child
 from tests.unit.system.agents.room import (
@@ -309,6 +309,15 @@ def test_a_reminder_that_an_older_version_has_delivered_does_not_come_again() ->
     assert open_rows(room) == []
     room.reopen()
     room.check_no_failures()
+
+
+def test_a_root_of_format_1_whose_reminders_have_all_come_can_be_opened_with_a_database() -> None:
+    room = old_root(enqueued(ONE, ADA, ADA, "reminder", "tea"))
+    room.open()
+    room.settle(5)
+    trigger_id = emit(room, ADA, in_s=1_000)
+    room.reopen()
+    assert [each.id for each in open_rows(room)] == [trigger_id]
 
 
 def test_a_reminder_that_a_person_has_discarded_is_not_emitted_again() -> None:
