@@ -84,3 +84,24 @@ garbage_of_collection_stays = Mutant(
         ),
     ),
 )
+
+turn_in_doubt_names_no_agent = Mutant(
+    "an agent is collected although a turn whose barrier has failed may have subscribed to its end",
+    patches=(
+        SourcePatch(
+            "system.agents.agent_log",
+            """
+            if not self.stopped:
+                self._refused = [(event.TURN_FAILED, data)]
+                self.history.abandon_turn(turn_id, counts=counts)
+            """,
+            """
+            self._refused = [(event.TURN_FAILED, data)]
+            self.history.abandon_turn(turn_id, counts=counts)
+            """,
+        ),
+    ),
+    tests=(
+        f"{SYSTEM_TESTS}/test_kept_agents.py::test_an_agent_that_a_turn_in_doubt_may_name_is_kept",
+    ),
+)

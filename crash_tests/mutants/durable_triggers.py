@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from crash_tests.mutants.folders import DURABLE_TESTS
+from crash_tests.mutants.folders import AGENT_TESTS, DURABLE_TESTS
 from oracles.durable.violations import (
     EndlessRetry,
     FreedKey,
@@ -302,6 +302,27 @@ occurrence_outlives_its_schedule = Mutant(
             "system.durable.schedule_store",
             "f\"{NOT_DONE} AND status='PENDING' AND (fence>0 OR session_id IS ?) ORDER BY rowid\",",
             "f\"{NOT_DONE} AND status='PENDING' AND session_id IS ? ORDER BY rowid\",",
+        ),
+    ),
+)
+
+stopped_reminder_is_not_cancelled = Mutant(
+    "a turn that cancels a DEAD reminder changes nothing, so that a person may retry it",
+    patches=(
+        SourcePatch(
+            "system.durable.trigger_store",
+            "self._settle_open(transaction, trigger_id, Resolution.SUPERSEDED)",
+            """
+            trigger = TRIGGERS.read(transaction, trigger_id)
+            if trigger is not None and trigger.status is TriggerStatus.PENDING:
+                self._settle(transaction, trigger, Resolution.SUPERSEDED)
+            """,
+        ),
+    ),
+    tests=(
+        (
+            f"{AGENT_TESTS}/test_reminders.py"
+            "::test_a_cancelled_reminder_never_comes_although_its_turns_had_failed"
         ),
     ),
 )

@@ -176,3 +176,21 @@ quarantine_follows_the_repair = Mutant(
         ),
     ),
 )
+
+line_behind_lost_ones_is_cut = Mutant(
+    "the first line behind lost ones does not say that these were durable",
+    patches=(
+        SourcePatch(
+            "system.storage.event_log",
+            "self._durable_seq = max(self._durable_seq, seq)",
+            "",
+        ),
+    ),
+    tests=(
+        (
+            f"{SYSTEM_TESTS}/test_event_log.py"
+            "::test_a_line_behind_lost_ones_is_kept_and_the_lost_ones_are_reported"
+            "[Framing.FRAMED]"
+        ),
+    ),
+)

@@ -98,6 +98,8 @@ def test_an_agent_that_a_turn_in_doubt_may_name_is_kept() -> None:
     room.open()
     ada = room.create("Ada")
     room.say(ada, script(("spawn_agent", {"name": "Bob"})))
+    # The line of this turn says that the child is created.
+    room.say(ada, "hello")
     bob = room.named("Bob").agent_id
 
     async def fail_barrier() -> None:
