@@ -24,6 +24,7 @@ from system.agents.provider_state import ProviderState
 from system.archive import Archive, archive_path
 from system.durable.ended import Ended, EndedConversation, has_open_work, insert_ended
 from system.durable.seconds import seconds_of
+from system.durable.state import Transaction
 from system.errors import RuntimeRefused, StorageError
 from system.option_check import check_least
 from system.recovery.recovery_report import RecoveryReport
@@ -288,10 +289,13 @@ class Collector:
         archived = await self._archive.write({each: orchestrator.log_path(each) for each in kept})
         durable = orchestrator.durable
         conversations = [each for agent in batch for each in _conversations(agent)]
-        await durable.run(lambda transaction: insert_ended(transaction, rows, conversations))
-        self._report.collected += len(batch)
-        self._report.archived_bytes += archived
-        self._forget(batch)
+
+        def write(transaction: Transaction) -> None:
+            insert_ended(transaction, rows, conversations)
+            # The next collection does not repeat it, also if this one is cancelled meanwhile.
+            transaction.after_commit(lambda: self._forget(batch, archived))
+
+        await durable.run(write)
         sessions = [agent.session_id for agent in batch]
         await host.workers.run(lambda: store.remove_all(sessions))
 
@@ -305,8 +309,11 @@ class Collector:
             archive if self._archive.is_kept(ended_ns) else None,
         )  # fmt: skip
 
-    def _forget(self, batch: Sequence[Agent]) -> None:
+    def _forget(self, batch: Sequence[Agent], archived: int) -> None:
+        """Forget collected agents; ``archived`` are the bytes of their archives."""
         orchestrator = self._orchestrator
+        self._report.collected += len(batch)
+        self._report.archived_bytes += archived
         for agent in batch:
             agent.log.close()
             orchestrator.forget(agent)
