@@ -8,9 +8,10 @@ from datetime import tzinfo
 import pytest
 
 from system.ports import JsonObject
+from tests.unit.system.agents.emitting import fail_disk
 from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import parent_and_child
-from tests.unit.system.agents.room import opened
+from tests.unit.system.agents.room import SECOND_NS, opened
 from tests.unit.system.agents.test_tasks import waiting
 
 
@@ -40,6 +41,27 @@ def test_a_schedule_that_its_own_turn_ends_is_not_kept() -> None:
     room.provider.hooks["sent"] = schedule
     room.say(ada, "schedule")
     assert room.run(room.runtime.schedules.living()) == []
+
+
+def test_a_schedule_whose_end_a_full_disk_delays_does_not_fire() -> None:
+    room, ada = opened()
+    room.say(ada, script(("schedule", {"kind": "every", "spec": "60"})))
+    schedule_id = room.provider.results[-1]["schedule_id"]
+    room.settle(59)
+
+    async def until_it_is_due() -> None:
+        room.provider.hooks.clear()
+        await room.host.clock.sleep(2 * SECOND_NS)
+        await room.runtime.send(ada, "hello")
+        fail_disk(room, "write *state.db-wal #1 ENOSPC")
+
+    room.provider.hooks["send"] = until_it_is_due
+    room.say(ada, script(("unschedule", {"schedule_id": schedule_id})))
+    room.settle(100)
+
+    assert room.shown() == [("text", "hello")]
+    assert waiting(room) == []
+    room.check_no_failures()
 
 
 def test_an_agent_does_not_end_the_schedule_of_another_one() -> None:
