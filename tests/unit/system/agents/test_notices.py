@@ -55,3 +55,26 @@ def test_an_agent_that_has_unsubscribed_receives_no_notice() -> None:
     room.settle()
 
     assert len(room.provider.prompts) == prompts
+
+
+def test_a_subscription_that_ends_while_its_notice_waits_for_the_log_gets_none() -> None:
+    room, ada, bob = parent_and_child()
+    room.say(ada, script(("subscribe", {"name": "Bob"})))
+    subscription = room.provider.results[-1]
+    agent = room.runtime._orchestrator.agents[ada]
+
+    async def hold_the_log() -> None:
+        room.provider.hooks.clear()
+        await agent.log.lock.acquire()
+        room.world.loop.call_later(6, agent.log.lock.release)
+
+    # The commit of the turn waits in front of the notice.
+    room.provider.hooks["sent"] = hold_the_log
+    room.say(ada, script(("unsubscribe", subscription)))
+    end = room.world.loop.create_task(room.runtime.terminate(bob))
+    room.settle(10)
+
+    assert end.done()
+    assert "notice" not in [kind for kind, _ in room.shown()]
+    assert not agent.history.pending
+    room.check_no_failures()
