@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Final, TypeAlias
 
 from system.agents.durable_work import DurableWork
+from system.durable.activity import Activity, ActivityStatus
 from system.durable.activity_runner import ActivityRunner
 from system.errors import RuntimeRefused, StorageError
 from system.ports import Host
@@ -76,7 +77,7 @@ class Activities:
                 task.result()
         return key not in self._refused
 
-    async def _performed(self, key: str) -> None:
+    async def _performed(self, key: str) -> Activity:
         runner = self._runner
         if runner is None:
             durable, host = self._durable, self._host
@@ -85,7 +86,7 @@ class Activities:
             self._runner = runner = ActivityRunner(
                 durable.state, durable.stores.activities, host.effects, host.clock, host.ids
             )
-        await runner.perform(key, lambda delay_ns: self._pause(key, delay_ns))
+        return await runner.perform(key, lambda delay_ns: self._pause(key, delay_ns))
 
     async def _perform(self, key: str) -> None:
         with suppress(CancelledError):
@@ -93,10 +94,14 @@ class Activities:
                 del self._asked[key]
                 self._refused.discard(key)
                 try:
-                    await self._performed(key)
+                    row = await self._performed(key)
                 except (StorageError, RuntimeRefused):
                     # It cannot be attempted in this boot, so the next one decides.
                     self._refused.add(key)
+                else:
+                    # A task that was cancelled has left an attempt without an outcome.
+                    if row.status is ActivityStatus.INTENT and row.epoch is not None:
+                        self._refused.add(key)
         del self._tasks[key]
         self._durable.changed()
 

@@ -6,9 +6,13 @@ import asyncio
 import errno
 from collections.abc import Callable
 
+import pytest
+
+from faults.injector import FaultInjector
 from system.durable.activity import ActivityStatus
+from system.errors import Closed
 from tests.unit.system.agents import acting
-from tests.unit.system.agents.emitting import emit
+from tests.unit.system.agents.emitting import emit, fail_disk
 from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.room import Room, opened
 from tests.unit.system.collected import HOUR, ended, family
@@ -125,3 +129,23 @@ def test_a_call_goes_on_after_the_task_of_its_activity_was_cancelled() -> None:
 
     assert room.run(perform()) is ActivityStatus.DONE
     assert len(room.effects.calls) == 1
+
+
+def test_an_attempt_whose_task_was_cancelled_before_its_outcome_waits_for_the_boot() -> None:
+    async def fill_the_disk() -> None:
+        injectors.append(fail_disk(room, "write *state.db-wal #1+ ENOSPC"))
+
+    injectors: list[FaultInjector] = []
+    room, _ = acting.opened(fill_the_disk)
+    call = room.world.loop.create_task(room.runtime.activities.perform("activity:a", "pay", {}))
+    room.settle(1)
+    room.runtime._orchestrator.activities._tasks["activity:a"].cancel()
+    injectors[0].remove()
+    room.settle(1)
+
+    with pytest.raises(Closed, match="the next boot goes on with it"):
+        room.run(call)
+
+    room.reopen()
+    done = room.run(room.runtime.activities.perform("activity:a", "pay", {}))
+    assert (done.status, done.attempts) == (ActivityStatus.DONE, 2)
