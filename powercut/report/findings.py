@@ -94,9 +94,7 @@ def finding_lines(diagnosis: Diagnosis, cause: Cause) -> Iterator[str]:
     violation = failure.violation
     yield f"FAILED  {violation.property_name}  {harms_text(cause)}{weakest(diagnosis, cause)}"
     yield from (f"  {line}" for line in violation.statement.splitlines())
-    yield from crash_lines(exploration, failure)
-    if isinstance(cause.gap, UnsyncedStores) and failure.crashes[0].survivors == NOTHING_LOST:
-        yield f"  lost      stores to mapped memory of {_named(cause.gap.paths)}, not written yet"
+    yield from crash_lines(exploration, failure, _stores_lost(cause))
     yield f"  cause     {cause_text(cause)}"
     for line in repair_lines(cause.recovery) if cause.recovery is not None else ():
         yield f"  {line}"
@@ -228,11 +226,25 @@ def _named(paths: Sequence[str]) -> str:
     return listed([*paths[:MOST_PATHS], f"{more} more"] if more > 0 else paths)
 
 
-def crash_lines(exploration: Exploration, failure: Failure) -> Iterator[str]:
-    """Yield each crash of a failure, and the pieces that a power cut lost."""
+def _stores_lost(cause: Cause) -> Sequence[str]:
+    """Return the files of which a failure loses nothing but stores to mapped memory."""
+    is_all = cause.failure.crashes[0].survivors == NOTHING_LOST
+    return cause.gap.paths if isinstance(cause.gap, UnsyncedStores) and is_all else ()
+
+
+def crash_lines(
+    exploration: Exploration, failure: Failure, stores: Sequence[str] = ()
+) -> Iterator[str]:
+    """Yield each crash of a failure, and the pieces that a power cut lost.
+
+    If it lost only ``stores`` to mapped memory, which have no pieces yet, these are the files.
+    """
     workload, (first, *others) = exploration.workload, failure.crashes
     yield f"  crash     {_where(workload, first, failure.entries)}"
-    yield from _lost(workload, exploration.model, first)
+    if stores:
+        yield f"  lost      stores to mapped memory of {_named(stores)}, not written yet"
+    else:
+        yield from _lost(workload, exploration.model, first)
     recoveries = exploration.checker.recoveries(exploration, failure)
     for number, (point, recovery) in enumerate(zip_longest(others, recoveries), 1):
         if recovery is None or not recovery.allows(point):

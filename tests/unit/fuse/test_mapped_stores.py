@@ -101,6 +101,14 @@ def test_a_store_that_was_acknowledged_before_its_page_is_lost_by_a_power_cut() 
     assert list(repair_lines(found)) == [UNCHECKED]
 
 
+def test_a_power_cut_that_loses_only_stores_does_not_lose_nothing() -> None:
+    """The write to /g is unsynced and survives."""
+    found = judged([("/g", b"0"), ("/f", b"1")], [1], (2,))
+    (cause,) = found.causes
+    lost = [line for line in finding_lines(found, cause) if line.startswith("  lost ")]
+    assert lost == ["  lost      stores to mapped memory of /f, not written yet"]
+
+
 def test_the_repair_of_a_missing_fsync_is_kept_beside_such_stores() -> None:
     found = judged([("/f", b"1"), ("/f", b"2")], [0, 2], (1,))
     assert [type(cause.gap) for cause in found.causes] == [UnsyncedStores, Gap]
