@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from stat import S_ISDIR
 from typing import Final
 
@@ -29,6 +29,10 @@ from sim.disk.crash.persistence import PersistenceModel
 _REMEDY_OF_SEVERAL: Final = (
     "the files do not change together: write them to a new directory, fsync them and it, and "
     "rename a symbolic link to it over the one through which they are read"
+)
+
+_REMEDY_OF_A_LOG: Final = (
+    "give each record a checksum, and cut a torn record off the end before the next append"
 )
 
 
@@ -113,43 +117,63 @@ def _remedy_of(workload: RecordedWorkload, cause: Cause, failure: Failure) -> st
             f"{names[inode]} is renamed before it is written: write it and fsync it, and "
             "then rename it"
         )
-    return _remedy(names[inode], is_log=_is_log(workload, inode, cause))
+    return _remedy_of_content(workload, inode, cause, names[inode])
 
 
-def _remedy(path: str, *, is_log: bool) -> str:
-    if is_log:
-        return (
-            f"an append to {path} is not atomic: give each record a checksum, and cut a torn "
-            "record off the end before the next append"
-        )
-    return (
+def _remedy_of_content(workload: RecordedWorkload, inode: int, cause: Cause, path: str) -> str:
+    """Return the remedy for a file that is changed in place: another one for a log.
+
+    A log is appended to after its data were acknowledged. If they were only synced, the file may
+    be one of whose records none was acknowledged yet, or one that is written in parts.
+    """
+    journal, entries = workload.journal, workload.history.entries
+    changes = [
+        (number, operation)
+        for number, operation in enumerate(journal, 1)
+        if isinstance(operation, Write | Resize | Allocate) and operation.inode == inode
+    ]
+    is_appended = _is_only_appended(journal, changes, cause)
+    acknowledged = [each.after for each in entries if each.acknowledged]
+    if is_appended and _goes_on_after(changes, acknowledged):
+        return f"an append to {path} is not atomic: {_REMEDY_OF_A_LOG}"
+    remedy = (
         f"the changes of {path} are not atomic: write a new file, fsync it, and rename it to {path}"
     )
+    synced = [
+        number
+        for number, operation in enumerate(journal, 1)
+        if isinstance(operation, Sync) and operation.inode in {0, inode}
+    ]
+    if is_appended and _goes_on_after(changes, synced):
+        return f"{remedy}; if it is a log, {_REMEDY_OF_A_LOG}"
+    return remedy
 
 
-def _is_log(workload: RecordedWorkload, inode: int, cause: Cause) -> bool:
-    """Return whether a file is only appended to, also after data of it were acknowledged.
+def _is_only_appended(
+    journal: Sequence[Operation], changes: Sequence[tuple[int, Operation]], cause: Cause
+) -> bool:
+    """Return whether these changes of a file are those of a log.
 
     It may be cut shorter too, as a recovery does with a torn end, or with a log that it has read.
     If the cut itself is a failure, the old content was needed.
     """
-    changes = [
-        (number, operation)
-        for number, operation in enumerate(workload.journal, 1)
-        if isinstance(operation, Write | Resize | Allocate) and operation.inode == inode
-    ]
     if not all(_is_append(each) or _is_cut(each) for _, each in changes):
         return False
     points = [each.crashes[0] for failures in cause.failures.values() for each in failures]
-    if any(_follows_cut(workload.journal, point, changes) for point in points):
-        return False
-    acknowledged = [each.after for each in workload.history.entries if each.acknowledged]
+    return not any(_follows_cut(journal, point, changes) for point in points)
+
+
+def _goes_on_after(changes: Sequence[tuple[int, Operation]], moments: Collection[int]) -> bool:
+    """Return whether data is appended to data that was written before one of these moments.
+
+    They are numbers of operations. Data that was there at the start was written before them.
+    """
     before: tuple[int, Operation] | None = None
     for number, operation in changes:
         if isinstance(operation, Write) and operation.size_before:
             if before is None or not isinstance(before[1], Write):
                 return True
-            if any(before[0] <= after < number for after in acknowledged):
+            if any(before[0] <= after < number for after in moments):
                 return True
         before = number, operation
     return False

@@ -18,14 +18,8 @@ from powercut.report.repair import repair_lines
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS, POSIX, SCC, PersistenceModel
-from sim.disk.disk import Disk
 
 REMEDY = "the changes of /f are not atomic: write a new file, fsync it, and rename it to /f"
-
-OF_A_LOG = (
-    "an append to /f is not atomic: give each record a checksum, and cut a torn record off the end "
-    "before the next append"
-)
 
 
 def lines_of(
@@ -77,33 +71,6 @@ def writes_a_page(process: Process, ack: History) -> None:
     process.pwrite(descriptor, b"b" * 1024, 0)
     process.fsync(descriptor)
     ack({"/f": b"b" * 1024})
-
-
-def append(process: Process, ack: Callable[[object], None], records: bytes, content: bytes) -> None:
-    """Append records of one byte, each in a call of its own, and acknowledge the content."""
-    descriptor = process.open("/f", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
-    for byte in records:
-        process.write(descriptor, bytes([byte]))
-    process.fsync(descriptor)
-    process.close(descriptor)
-    process.sync()
-    ack({"/f": content})
-
-
-def appends(process: Process, ack: History) -> None:
-    append(process, ack, b"a", b"a")
-    append(process, ack, b"bc", b"abc")
-
-
-def appends_and_truncates(process: Process, ack: History) -> None:
-    appends(process, ack)
-    process.truncate("/f", 0)
-    append(process, ack, b"d", b"d")
-
-
-def builds(process: Process, ack: History) -> None:
-    append(process, ack.attempt, b"a", b"a")
-    append(process, ack, b"bc", b"abc")
 
 
 def changes_two_files(process: Process, ack: History) -> None:
@@ -159,61 +126,6 @@ def test_a_file_that_is_renamed_before_it_is_written_has_a_remedy() -> None:
     assert lines_of(renames_early) == [
         "repair    /f is renamed before it is written: write it and fsync it, and then rename it"
     ]
-
-
-@pytest.mark.parametrize(
-    ("workload", "remedy"),
-    [(appends, OF_A_LOG), (appends_and_truncates, REMEDY), (builds, REMEDY)],
-)
-def test_a_log_is_not_renamed(workload: Callable[[Process, History], None], remedy: str) -> None:
-    assert lines_of(workload) == [f"repair    {remedy}"]
-
-
-def appends_behind_a_cut(process: Process, ack: History) -> None:
-    """Cut off a torn end, of which there is none, as a recovery does."""
-    descriptor = process.open("/f", os.O_CREAT | os.O_WRONLY)
-    process.ftruncate(descriptor, 0)
-    process.close(descriptor)
-    appends(process, ack)
-
-
-def has_whole_pairs(process: Process, _: Known) -> None:
-    assert len(contents_of(process).get("f", b"")) % 2 == 0
-
-
-def test_a_log_that_a_recovery_cuts_shorter_is_not_renamed() -> None:
-    assert lines_of(appends_behind_a_cut) == [f"repair    {OF_A_LOG}"]
-
-
-def test_a_log_that_is_emptied_when_it_is_no_longer_needed_is_not_renamed() -> None:
-    def appends_pairs(process: Process, ack: History) -> None:
-        for pairs in (b"aa", b"bb"):
-            append(process, ack, pairs, pairs)
-        process.truncate("/f", 0)
-        append(process, ack, b"cc", b"cc")
-
-    assert lines_of(appends_pairs, check=has_whole_pairs) == [f"repair    {OF_A_LOG}"]
-
-
-def test_a_log_that_existed_at_the_start_is_not_renamed() -> None:
-    disk = Disk()
-    append(Process(disk), History(lambda: 0), b"a", b"a")
-
-    def appends_more(process: Process, ack: History) -> None:
-        append(process, ack, b"bc", b"abc")
-
-    assert lines_of(appends_more, image=disk.unmounted()) == [f"repair    {OF_A_LOG}"]
-
-
-def test_a_barrier_between_the_creation_of_a_log_and_its_first_line_hides_no_remedy() -> None:
-    def appends_to_durable_name(process: Process, ack: History) -> None:
-        descriptor = process.open("/f", os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_DSYNC)
-        process.fsync(process.open("/", os.O_RDONLY))
-        for content in (b"a", b"ab"):
-            process.write(descriptor, content[-1:])
-            ack({"/f": content})
-
-    assert lines_of(appends_to_durable_name) == [f"repair    {OF_A_LOG}"]
 
 
 @pytest.mark.parametrize("makes", ["open", "rename", "symlink"])
