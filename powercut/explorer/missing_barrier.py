@@ -143,6 +143,28 @@ def is_inserted(operation: Operation) -> bool:
     return isinstance(operation, Sync) and operation.path == _INSERTED
 
 
+def inserted_calls(workload: RecordedWorkload) -> int:
+    """Return the number of calls of fsync that the inserted barriers of a workload stand for.
+
+    Those for one path before one line of the program are one call. If its lines are unknown, each
+    is a call.
+    """
+    following: Event | None = None
+    ends: dict[int, Event] = {}
+    for event in reversed([*events_of(workload)]):
+        if event.operation is None or not is_inserted(event.operation):
+            following = event
+        elif following is not None:
+            ends[event.number] = following
+    along = zip(sorted(ends), names_along(workload.journal, ends), strict=True)
+    return len(
+        {
+            (_path(workload.journal[number - 1].inode, names), ends[number].place or number)
+            for number, names in along
+        }
+    )
+
+
 def done_in(
     changed: RecordedWorkload, numbers: Sequence[int], original: RecordedWorkload, failure: Failure
 ) -> int:

@@ -21,6 +21,23 @@ Verdicts: TypeAlias = Mapping[str, Exploration]
 
 _LARGE: Final = 1 << 20
 
+_PASSED: Final = dict(
+    zip(
+        HOWS,
+        (
+            "stopped before a failure",
+            "no failure in a sample",
+            "safe without torn sectors",
+            "safe with at most 1 torn sector",
+            "safe",
+        ),
+        strict=True,
+    )
+)
+"""The verdict on models without a failure, by how their states were checked."""
+
+_UNSAFE: Final = "unsafe"
+
 
 def exploration_table(diagnosis: Diagnosis) -> Table:
     """Return a table with one row for each model."""
@@ -70,7 +87,7 @@ def _count(survivor_sets: int) -> str:
 
 def _verdict(found: Exploration) -> Text:
     if not found.safe:
-        return Text("unsafe", "bold red")
+        return Text(_UNSAFE, "bold red")
     return Text("unknown", "yellow") if found.stopped else Text("safe", "green")
 
 
@@ -84,13 +101,12 @@ def _properties(diagnosis: Diagnosis, model: str) -> dict[str, None]:
 
 
 def verdict_line(diagnosis: Diagnosis) -> str:
-    """Return the verdict in one line that names the models."""
-    parts = (
-        ("safe", diagnosis.safe_models),
-        ("unsafe", diagnosis.unsafe_models),
-        ("stopped before a failure", diagnosis.unfinished_models),
-    )
-    return "; ".join(f"{verdict} on {listed(names)}" for verdict, names in parts if names)
+    """Return the verdict in one line that names the models, and what was left out."""
+    models: dict[str, list[str]] = {}
+    for name, found in diagnosis.explorations.items():
+        models.setdefault(_PASSED[found.how] if found.safe else _UNSAFE, []).append(name)
+    order = [*map(_PASSED.__getitem__, reversed(HOWS)), _UNSAFE]
+    return "; ".join(f"{each} on {listed(models[each])}" for each in order if each in models)
 
 
 def plain_models(explored: Iterable[Verdicts]) -> dict[str, Json]:

@@ -7,8 +7,8 @@ from typing import Final
 
 from powercut.counted import counted
 from powercut.explorer.cause import Diagnosis
-from powercut.explorer.missing_barrier import Gap
-from powercut.explorer.repair import moment_of, preventable
+from powercut.explorer.missing_barrier import Gap, inserted_calls
+from powercut.explorer.repair import moment_of, preventable, with_barriers
 from powercut.explorer.unwritten_stores import UnsyncedStores
 from powercut.explorer.verdicts import Exploration
 from powercut.report.in_place import remedies_in_place
@@ -30,7 +30,7 @@ def repair_lines(diagnosis: Diagnosis) -> Iterator[str]:
 
 def _repair(diagnosis: Diagnosis) -> Iterator[str]:
     remedies = remedies_in_place(diagnosis)
-    missing = sum(isinstance(cause.gap, Gap) for cause in diagnosis.causes)
+    missing = _missing_calls(diagnosis)
     stored = {
         name: {each.state for each in failures}
         for cause in diagnosis.causes
@@ -59,6 +59,14 @@ def _repair(diagnosis: Diagnosis) -> Iterator[str]:
         more = len(remedies) - _MOST_REMEDIES
         if more > 0:
             yield f"and likewise for {counted(more, 'more file')}"
+
+
+def _missing_calls(diagnosis: Diagnosis) -> int:
+    """Return the number of calls of fsync that the findings name, those of several once."""
+    gaps = [cause.gap for cause in diagnosis.causes if isinstance(cause.gap, Gap)]
+    barriers = [gap.barrier for gap in gaps if gap.barrier is not None]
+    workload = next(iter(diagnosis.explorations.values())).workload
+    return inserted_calls(with_barriers(workload, barriers))
 
 
 def _effect(diagnosis: Diagnosis, missing: int, failed: int, unseen: int) -> str:

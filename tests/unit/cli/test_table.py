@@ -1,4 +1,4 @@
-"""The table of verdicts is printed whole where the output is not a terminal, however wide it is."""
+"""The table of verdicts is printed whole where the output is no terminal, as is the last line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from oracles.violation import UnreadableAfterCrash
 from powercut.cli.output import console_beside
 from powercut.explorer.cause import Cause, Diagnosis, NoGap
 from powercut.explorer.explore import explore
-from powercut.report.exploration import exploration_table
+from powercut.report.exploration import exploration_table, verdict_line
 from sim.disk.calls.process import Process
 
 
@@ -33,3 +33,23 @@ def test_no_cell_of_a_wide_table_is_cut(capsys: pytest.CaptureFixture[str]) -> N
     row = next(line for line in capsys.readouterr().out.splitlines() if name in line)
     assert row.split("  ")[-1].strip() == "UnreadableAfterCrash"
     assert "exhaustive, at most 1 torn sector  " in row
+
+
+def test_the_last_line_says_on_which_models_states_were_left_out() -> None:
+    found = explore(_directory, lambda _process, _known: None, "posix")
+    lazy, sampled = replace(found, decided=1), replace(found, exhaustive=False)
+    verdicts = {
+        "scc": found,
+        "ext4-journal": sampled,
+        "ext4": replace(lazy, most_torn=None),
+        "ext4-ordered": replace(lazy, most_torn=1),
+        "ext4-writeback": replace(lazy, most_torn=0),
+        "xfs": replace(sampled, stopped=True),
+        "btrfs": replace(sampled, failed=1),
+        "posix": sampled,
+    }
+    assert verdict_line(Diagnosis(verdicts, (), {})) == (
+        "safe on scc and ext4; safe with at most 1 torn sector on ext4-ordered; safe without torn "
+        "sectors on ext4-writeback; no failure in a sample on ext4-journal and posix; stopped "
+        "before a failure on xfs; unsafe on btrfs"
+    )

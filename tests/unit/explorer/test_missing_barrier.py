@@ -22,6 +22,7 @@ from powercut.explorer.missing_barrier import (
     Synced,
     candidates,
     insert,
+    inserted_calls,
     without_inserted,
 )
 from powercut.explorer.recorded_workload import record
@@ -271,3 +272,32 @@ def test_a_gap_names_all_files_of_its_barrier(names: str, ending: str) -> None:
     assert cause.gap.others == tuple(f"/{name}.tmp" for name in sorted({*names} - {"a"}))
     write, rename = cause.gap.first, cause.gap.last
     assert cause_text(cause) == f"no fsync of /a.tmp between {write} and {rename}{ending}"
+
+
+def _sets(process: Process, ack: History) -> None:
+    """Write two files at one line, twice; acknowledge at another."""
+    files = [process.open(name, os.O_CREAT | os.O_WRONLY) for name in ("/a", "/b")]
+    for version in range(2):
+        for file in files:
+            process.write(file, b"x")
+        ack(version)
+
+
+def test_a_call_in_a_loop_is_counted_once_for_each_path() -> None:
+    recorded = record(_sets, SCC, Image.empty())
+    write, *_, ack = [*events_of(recorded)][2:]
+    due = insert(recorded, MissingBarrier(Synced.FILE, write.wide_site, ack.site)).workload
+    assert len(due.journal) - len(recorded.journal) == 4
+    assert inserted_calls(due) == 2
+    create = next(events_of(due))
+    again = insert(due, MissingBarrier(Synced.DIRECTORY, create.site, ack.site)).workload
+    assert inserted_calls(again) == 3
+
+
+def test_calls_are_counted_at_each_place_if_lines_are_unknown() -> None:
+    recorded = record(_sets, SCC, Image.empty())
+    entries = [entry._replace(place=None) for entry in recorded.history.entries]
+    recorded = replace(recorded, history=History(lambda: 0, entries=entries), places={})
+    write, *_, ack = [*events_of(recorded)][2:]
+    barrier = MissingBarrier(Synced.FILE, write.site, ack.site)
+    assert inserted_calls(insert(recorded, barrier).workload) == 2
