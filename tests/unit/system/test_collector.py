@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-from asyncio import CancelledError
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -40,31 +39,6 @@ def test_an_agent_is_collected_an_hour_after_its_end_and_not_before() -> None:
     assert not room.exists(path)
     assert room.runtime.report.collected == 1
     assert [agent.name for agent in room.runtime.view().agents] == ["Ada"]
-    room.check_no_failures()
-
-
-def test_a_collection_that_is_cancelled_behind_its_commit_is_not_repeated(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    room, _, bob = family()
-    durable, collector = room.runtime._orchestrator.durable, room.runtime._collector
-    assert collector is not None
-    run = durable.run
-
-    async def run_and_cancel(work: Callable[[Transaction], None]) -> None:
-        await run(work)
-        raise CancelledError
-
-    with monkeypatch.context() as patched:
-        patched.setattr(durable, "run", run_and_cancel)
-        room.settle(HOUR + 1)
-    assert ended(room, bob) is not None
-
-    room.run(collector.collect())
-
-    assert [agent.name for agent in room.runtime.view().agents] == ["Ada"]
-    assert room.runtime.report.collected == 1
-    assert not room.runtime.view().state_stopped
     room.check_no_failures()
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from faults.injector import FaultInjector
 from system.durable.activity import ActivityStatus
+from system.durable.state import Transaction
 from system.errors import Closed
 from tests.unit.system.agents import acting
 from tests.unit.system.agents.emitting import emit, fail_disk
@@ -104,6 +105,31 @@ def test_agents_are_collected_after_the_timer_was_cancelled() -> None:
     room.settle(HOUR + 1)
 
     assert ended(room, bob) is not None
+
+
+def test_a_collection_that_is_cancelled_behind_its_commit_is_not_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    room, _, bob = family()
+    durable, collector = room.runtime._orchestrator.durable, room.runtime._collector
+    assert collector is not None
+    run = durable.run
+
+    async def run_and_cancel(work: Callable[[Transaction], None]) -> None:
+        await run(work)
+        raise asyncio.CancelledError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(durable, "run", run_and_cancel)
+        room.settle(HOUR + 1)
+    assert ended(room, bob) is not None
+
+    room.run(collector.collect())
+
+    assert [agent.name for agent in room.runtime.view().agents] == ["Ada"]
+    assert room.runtime.report.collected == 1
+    assert not room.runtime.view().state_stopped
+    room.check_no_failures()
 
 
 def test_an_activity_whose_task_was_cancelled_is_performed() -> None:
