@@ -1,4 +1,4 @@
-"""Schedules that end or are paused: without a further time, with their session or their zone."""
+"""Schedules that end, are paused or skip: without a time, with their session or zone, too late."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import pytest
 
 from system.durable.errors import BadSchedule
 from system.durable.retention import remove_settled
-from system.durable.seconds import YEAR_10000
+from system.durable.schedule import CatchUp
+from system.durable.schedule_store import LATE_S
+from system.durable.seconds import SECOND_NS, YEAR_10000, SteadyClock
 from system.durable.state import Bindings, SqlRow, Transaction
 from system.durable.stores import Stores
 from tests.unit.durable.durable_bench import Bench
@@ -78,6 +80,17 @@ def test_the_end_of_a_session_supersedes_occurrences_that_wait_again(bench: Benc
     bench.do(bench.stores.triggers.end_session, "other")
     assert waiting(bench, "other") == []
     assert bench.do(bench.stores.triggers.open_rows) == []
+
+
+def test_an_occurrence_that_is_late_by_the_limit_is_not_skipped_with_an_earlier_one(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(bench, catch_up=CatchUp.SKIP)
+    [row] = waiting(bench)
+    now_ns = (round(row.fire_at) + 60 + LATE_S) * SECOND_NS
+    monkeypatch.setattr(SteadyClock, "now_ns", lambda _: now_ns)
+    assert bench.do(bench.stores.triggers.claim, row.id) is None
+    assert [each.fire_at - row.fire_at for each in waiting(bench)] == [60.0]
 
 
 def test_an_occurrence_of_a_removed_schedule_is_none_of_another_one_with_its_id(

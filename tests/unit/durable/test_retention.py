@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from system.durable.activity import Intent
 from system.durable.retention import remove_settled
 from system.durable.schedule import ScheduleSpec
 from system.durable.state import Transaction
 from system.durable.trigger import TRIGGERS
+from system.ports import Performed
 from tests.unit.durable.durable_bench import Bench
+from tests.unit.durable.test_activity_store import DUMB
+from tests.unit.durable.test_task_store import kept
 
 DAY = 86_400
 
@@ -104,6 +108,20 @@ def test_ended_schedules_are_removed_after_the_window(bench: Bench) -> None:
     bench.advance(7 * DAY)
     bench.do(remove_settled)
     assert count(bench, "SELECT group_concat(schedule_id) FROM schedules") == "b"
+
+
+def test_the_activity_of_a_program_is_kept_while_the_row_of_its_task_is_damaged(
+    bench: Bench,
+) -> None:
+    kept(bench)
+    intent = Intent("activity:a", DUMB, {}, task_id="t")
+    bench.do(bench.stores.activities.intend_for_program, intent)
+    bench.do(bench.stores.activities.attempt, "activity:a", {})
+    bench.do(bench.stores.activities.record, "activity:a", Performed(None, None))
+    bench.do(Transaction.execute, "UPDATE tasks SET status='DONE'")
+    bench.advance(2 * DAY)
+    assert bench.do(remove_settled) == 0
+    assert count(bench, "SELECT count(*) FROM activity_log") == 1
 
 
 def test_damaged_rows_are_kept(bench: Bench) -> None:

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from system.storage.line import Line, encode_line
+from system.storage.line import SHORTEST_BYTES, Line, encode_line
 from system.storage.log_scan import BadSpan, Scan, scan
 
 OWNER = "ab" * 16
@@ -31,6 +31,17 @@ def test_the_beginning_of_a_line_is_torn(length: int) -> None:
     found = scan(ONE + TWO[:length], OWNER, "p")
 
     assert (found.good, found.torn_bytes, found.bad) == (spans(1), length, ())
+
+
+@pytest.mark.parametrize("missing", [1, 0])
+def test_bytes_are_torn_if_the_shortest_line_is_longer(missing: int) -> None:
+    length = SHORTEST_BYTES - missing
+    found = scan(ONE + b"\xff" * length, OWNER, "p")
+
+    assert found.torn_bytes == (length if missing else 0)
+    assert [(bad.start, bad.end, bad.tail) for bad in found.bad] == (
+        [] if missing else [(SIZE, SIZE + length, True)]
+    )
 
 
 def test_data_of_a_line_that_resembles_a_line_is_no_line() -> None:

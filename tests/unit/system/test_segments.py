@@ -140,6 +140,15 @@ def test_a_damaged_snapshot_behind_which_nothing_follows_loses_nothing_else(
     assert texts(opened(here)) == ["a", "b", "c"]
 
 
+def test_a_line_that_a_repair_has_copied_is_read_once(here: FaultyHost) -> None:
+    long(here).close()
+    damage(here, SECOND)
+    log = opened(here)
+    log.begin_segment({"text": "all"})
+
+    assert [line.seq for line in log.earlier_lines()] == [1, 2, 3, 4, 5, 7]
+
+
 def test_two_damaged_snapshots_lead_back_to_the_first_segment(here: FaultyHost) -> None:
     long(here).close()
     damage(here, FIRST)
