@@ -7,6 +7,7 @@ import pytest
 from system.agents import event
 from system.agents.history import History
 from system.agents.session_data import AgentData, SessionData
+from system.agents.snapshot_data import snapshot_data
 from system.agents.turn_complete import Reminder
 from system.ports import Exchange, Json, JsonObject
 from system.storage.line import Line
@@ -52,6 +53,15 @@ def recorded(turn_id: str, execution_id: str) -> tuple[str, JsonObject]:
 
 def failed(turn_id: str) -> tuple[str, JsonObject]:
     return event.TURN_FAILED, {"turn_id": turn_id, "reason": "no"}
+
+
+def test_a_snapshot_counts_the_presentations_of_messages_that_wait() -> None:
+    history = folded(*created(ADA, "Ada"), said("m"), started("t", "m"), failed("t"))
+    data = snapshot_data(history, (), (), {}, frozenset())
+
+    again = History.from_lines([Line(history.seq + 1, "", ONE, event.LOG_SNAPSHOT, data)])
+
+    assert again.presentations == history.presentations == {"m": 1}
 
 
 def test_the_next_execution_retries_the_last_one_that_was_recorded() -> None:
