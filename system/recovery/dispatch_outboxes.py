@@ -18,6 +18,8 @@ async def dispatch_outboxes(recovery: RootRecovery) -> None:
     agents = recovery.agents()
     for agent in agents:
         _enqueue_outbox(recovery, agent)
+    # They come in the name of other agents, behind the messages that these have sent.
+    for agent in agents:
         dispatcher.enqueue_errors(agent)
         dispatcher.enqueue_notices(agent, list(agent.history.subscriptions))
     recovery.report.redone = count_due(recovery)

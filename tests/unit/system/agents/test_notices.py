@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 
 from tests.unit.system.agents.fake_provider import script
 from tests.unit.system.agents.family import parent_and_child
+from tests.unit.system.agents.room import log_of
 
 
 def test_a_subscriber_receives_one_notice_when_the_agent_ends() -> None:
@@ -78,3 +80,15 @@ def test_a_subscription_that_ends_while_its_notice_waits_for_the_log_gets_none()
     assert "notice" not in [kind for kind, _ in room.shown()]
     assert not agent.history.pending
     room.check_no_failures()
+
+
+def test_a_recovery_enqueues_the_last_message_of_an_agent_before_the_notice_of_its_end() -> None:
+    room, ada, bob = parent_and_child()
+    room.say(ada, script(("subscribe", {"name": "Bob"})))
+    room.files.fail("append", log_of(room.session(ada)), errno.ENOSPC, sticky=True)
+    room.say(bob, script(("complete", {"result": 1})))
+
+    room.reopen(start=False)
+
+    pending = room.agent(ada).history.pending.values()
+    assert [message.kind for message in pending] == ["response", "notice"]
