@@ -230,15 +230,17 @@ def test_a_reminder_is_not_cancelled_in_the_turn_that_it_has_caused() -> None:
     room, ada, _ = parent_and_child()
     reminder_id = remind(room, ada, SECOND_NS)
 
+    refused: list[JsonObject] = []
+
     async def change_its_mind() -> None:
         tools = room.provider.tools
         assert tools is not None
-        refused = tools.call("1", "cancel_reminder", {"reminder_id": reminder_id})
-        assert refused == {"error": f"there is no reminder {reminder_id!r}"}
+        refused.append(tools.call("1", "cancel_reminder", {"reminder_id": reminder_id}))
 
     room.provider.hooks["sent"] = change_its_mind
     room.settle(1)
     assert room.shown() == [("reminder", "tea")]
+    assert refused == [{"error": f"there is no reminder {reminder_id!r}"}]
     room.check_no_failures()
 
 
@@ -247,6 +249,29 @@ def test_a_reminder_is_counted_from_the_clock_that_does_not_step_back() -> None:
     room.world.clock.step_wall(-3600 * SECOND_NS)
     remind(room, ada, 5 * SECOND_NS)
     assert room.shown() != [("reminder", "tea")]
+    room.settle(5)
+    assert room.shown() == [("reminder", "tea")]
+
+
+def test_a_trigger_of_an_agent_is_counted_from_the_clock_that_does_not_step_back() -> None:
+    room, ada, _ = parent_and_child()
+    room.settle(60)
+    room.world.clock.step_wall(-3600 * SECOND_NS)
+    room.say(ada, script(("emit", {"payload": "tea", "delay_ns": 5 * SECOND_NS})))
+    room.settle(4)
+    assert [kind for kind, _ in room.shown()] == ["text"]
+    room.settle(1)
+    assert [kind for kind, _ in room.shown()] == ["trigger"]
+
+
+def test_a_reminder_survives_a_later_turn_and_a_kill_while_the_disk_refuses_its_row() -> None:
+    room, ada, _ = parent_and_child()
+    emit(room, ada)
+    fail_disk(room, "write *state.db-wal #1+ ENOSPC")
+    remind(room, ada, 5 * SECOND_NS)
+    # The line of this turn has the watermark.
+    room.say(ada, "hello")
+    room.reopen()
     room.settle(5)
     assert room.shown() == [("reminder", "tea")]
 
