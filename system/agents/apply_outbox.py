@@ -26,15 +26,12 @@ async def apply_outbox(
 ) -> None:
     """Apply the outbox of the durable line ``seq`` of an agent, then perform its activities.
 
-    If the disk refuses, the outbox waits in memory, and the next boot applies it at the latest.
+    If the disk refuses, the outbox waits in memory, and no trigger is claimed before it is applied;
+    the next boot applies it at the latest.
     """
     durable = orchestrator.durable
     outbox = state_outbox_of(durable.actions, agent, turn, seq)
     agent.pass_tasks(turn.work.tasks)
-    if durable.stores is not None:
-        for reminder_id in turn.cancelled:
-            # The reminder never comes, even if the disk refuses to record that.
-            durable.stores.queue.remove(reminder_id)
 
     def apply(transaction: Transaction) -> None:
         assert durable.stores is not None
