@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from system.durable.back_off import pause_ns
 from system.durable.ended import Ended, insert_ended
 from system.durable.errors import FencedOff, NoRecipient
 from system.durable.schedule import ScheduleSpec
+from system.durable.seconds import SECOND_NS
 from system.durable.state import Transaction
 from system.durable.trigger import SessionStatus
 from tests.unit.durable.durable_bench import Bench
@@ -23,6 +25,12 @@ def test_a_claim_with_another_epoch_or_fence_settles_nothing(bench: Bench, membe
     with pytest.raises(FencedOff):
         bench.do(bench.stores.triggers.ack, claim._replace(trigger=claim.trigger._replace(**later)))
     bench.do(bench.stores.triggers.ack, claim)
+
+
+def test_no_pause_is_longer_than_an_hour_and_a_quarter(bench: Bench) -> None:
+    pauses = [pause_ns(bench.host.ids, attempts) // SECOND_NS for attempts in (7, 8, 50)]
+    assert 1_920 <= pauses[0] < 2_400
+    assert all(3_600 <= pause < 4_500 for pause in pauses[1:])
 
 
 def test_a_retried_trigger_is_due_at_its_own_time(bench: Bench) -> None:
