@@ -64,8 +64,7 @@ def _disk_of(size_bytes: int) -> Disk:
     descriptor = process.open("/data", os.O_CREAT | os.O_WRONLY)
     for offset in range(0, size_bytes, _MIB):
         process.pwrite(descriptor, os.urandom(16) * (_MIB // 16), offset)
-    process.sync()
-    disk = Disk(process.disk.snapshot())
+    disk = Disk(process.disk.unmounted())
     again = Process(disk)
     opened = again.open("/data", os.O_WRONLY)
     for block in range(8):

@@ -107,8 +107,7 @@ def _prepared(setup: Sequence[Call]) -> Image:
     caller = Caller(Process(disk), _path)
     for call in setup:
         caller.do(call)
-    disk.sync_all()
-    return disk.snapshot()
+    return disk.unmounted()
 
 
 def _path(path: str) -> str:

@@ -9,7 +9,7 @@ all others were built at the crash point before it. There are two exceptions. Af
 acknowledgement every state is built anew, because a state that was correct before may be
 incorrect now. A barrier that fails, that covers a piece without one that it had to follow, that
 passes over a name, or that begins a log tree may allow states that no earlier crash point had
-(``Unsynced.allows_more``), also in a recovery after a kill.
+(``Unsynced.allows_more``), and a further one may do so in a recovery after a kill.
 """
 
 from __future__ import annotations
@@ -172,11 +172,10 @@ class Journals:
                 since = 0 if unsynced.allows_more or (skipped and count < waiting) else since
                 since = min(since, count)
                 skipped = not is_visited
-                more_in_recovery = unsynced.allows_more and bool(self._limits.nested)
-                changed = (
-                    since < count or changes_without_pieces(operation, unsynced) or more_in_recovery
-                )
                 if is_visited:
+                    changed = since < count or changes_without_pieces(
+                        operation, unsynced, nested=len(before) < self._limits.nested
+                    )
                     if changed or entries != reached:
                         yield from self._crashes_at(unsynced, point, since)
                         reached = entries

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from sim.disk.cache.inode_table import Inodes, InodeTable
 from sim.disk.cache.key import key_of
-from sim.disk.cache.operation import DropPages, FailedSync, Operation, Write
+from sim.disk.cache.operation import DropPages, FailedSync, Operation, Sync, Write
 from sim.disk.crash.unsynced import Unsynced
 
 
-def changes_without_pieces(operation: Operation, unsynced: Unsynced) -> bool:
+def changes_without_pieces(operation: Operation, unsynced: Unsynced, *, nested: bool) -> bool:
     """Return whether a kill after an operation may leave another disk, although it has no piece.
 
-    A barrier that fails has none, nor have dropped pages, and a write to an unwritten block.
-    ``unsynced`` has read the operation already.
+    A barrier that fails has none, nor have dropped pages, and a write to an unwritten block. If
+    the recovery is crashed as well (``nested``), a barrier may allow more in it, also by the order
+    of later changes. ``unsynced`` has read the operation already.
     """
     is_write = isinstance(operation, Write)
-    return isinstance(operation, FailedSync | DropPages) or (is_write and bool(unsynced.lost))
+    changes = isinstance(operation, FailedSync | DropPages) or (is_write and bool(unsynced.lost))
+    orders_later = isinstance(operation, Sync) and unsynced.has_log
+    return changes or (nested and (unsynced.allows_more or orders_later))
 
 
 class PageCache:

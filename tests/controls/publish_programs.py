@@ -93,8 +93,7 @@ def _start() -> Image:
         descriptor = process.open(path, WRITE, 0o644)
         process.write(descriptor, OLD)
         process.close(descriptor)
-    process.sync()
-    return disk.snapshot()
+    return disk.unmounted()
 
 
 START: Final = _start()

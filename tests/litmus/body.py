@@ -131,8 +131,7 @@ def prepared(setup: Body) -> Image:
     """Return the disk after ``setup``, all of it durable."""
     disk = Disk()
     setup(Calls(Process(disk)))
-    Process(disk).sync()
-    return disk.snapshot()
+    return disk.unmounted()
 
 
 def outcomes(

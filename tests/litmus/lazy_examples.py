@@ -62,6 +62,15 @@ LOG_TREE = Pair(
         ("do", ("unlink", "f")),
     ],
 )
+OUT_OF_THE_LOG = Pair(
+    [("write", "g", "A1", 0), ("fsync", "g"), ("fsync", "f")],
+    [
+        ("whole", "g", ""),
+        ("exists", "d/f", ""),
+        ("do", ("rename", "g", "f")),
+        ("do", ("unlink", "d/f")),
+    ],
+)
 FAILED = Pair(
     [("mkdir", "e")],
     [
@@ -264,6 +273,7 @@ EXAMPLES = (
     APPENDED,
     SYNCED,
     LOG_TREE,
+    OUT_OF_THE_LOG,
     FAILED,
     LINKED,
     UNIT_BEHIND_A_WRITE,

@@ -64,7 +64,6 @@ class NaiveDisk:
         self.old_tails: OldTails = {}
         self.calls: list[Operation] = []
         self.numbered: dict[int, Operation] = {}
-        self.held: set[int] = set()
 
     def advance(self, operation: Operation, call: int) -> None:
         """Read one operation of the journal."""
@@ -144,16 +143,8 @@ class NaiveDisk:
         if not (until_fsync and log_tree):
             return False
         a, b = pieces[first], pieces[then]
-        waits = is_metadata(a) and waits_for_commit(self.numbered, b, self.held)
+        waits = is_metadata(a) and waits_for_commit(self.numbered, b)
         return waits or waits_for(self.numbered, a, b)
-
-    def kill(self) -> None:
-        """Begin the next lifetime, which does not know which files are in the log."""
-        waiting = (
-            piece for piece in self.unsynced if waits_for_commit(self.numbered, piece, self.held)
-        )
-        self.held = {piece.inode for piece in waiting}
-        self.numbered = {}
 
     def has_log_tree(self) -> bool:
         """Return whether a barrier on an inode has come since the boot or the last ``sync``."""

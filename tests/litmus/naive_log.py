@@ -44,14 +44,11 @@ def waits_for(calls: Calls, first: Piece, then: Piece) -> bool:
     )
 
 
-def waits_for_commit(calls: Calls, piece: Piece, held: set[int]) -> bool:
-    """Return whether a piece is a truncation that waits for all earlier metadata.
-
-    ``held`` are the files with one that did so when the lifetime before was killed.
-    """
+def waits_for_commit(calls: Calls, piece: Piece) -> bool:
+    """Return whether a piece is a truncation that waits for all earlier metadata."""
     if not (isinstance(piece, Size) and piece.is_set):
         return False
-    names_are_synced = piece.inode in held
+    names_are_synced = False
     for call in calls.values():
         if isinstance(call, Sync) and call.inode == piece.inode:
             names_are_synced = True

@@ -268,8 +268,6 @@ def test_page_cache_and_states_are_those_of_a_naive_disk(
     for boot, program in enumerate(boots):
         disk = Disk(image, model)
         run_program(program, Process(disk))
-        if boot:
-            naive.kill()
         for number, operation in enumerate(disk.journal, 1 + 100 * boot):
             naive.advance(operation, number)
         image = disk.snapshot()

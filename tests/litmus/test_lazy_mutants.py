@@ -22,6 +22,7 @@ from powercut.explorer.lazy.tree import Node
 from powercut.explorer.lazy.unit_call import UnitCall
 from powercut.explorer.lazy.units import Units
 from powercut.explorer.lazy.walk import Walk
+from powercut.explorer.page_cache import changes_without_pieces
 from powercut.fuzz.source_patch import SourcePatch
 from sim.disk.cache.lazy_inode import LazyEntries, LazyInode
 from sim.disk.crash.persistence import MODELS
@@ -61,6 +62,7 @@ from tests.litmus.lazy_examples import (
     LOG_TREE,
     MOVED,
     OLD_TAIL,
+    OUT_OF_THE_LOG,
     OVERTAKES,
     OVERWRITTEN,
     PARENT_OF_A_MOVED,
@@ -213,9 +215,13 @@ MUTANTS = (
            "if tail:", "if False:", example=OLD_TAIL),
     Mutant("a failed sync of the check allows more", unsynced_above._lifetime,
            "if unsynced.allows_more:", "if False:", nested=1, example=FAILED),
-    Mutant("a log tree allows more in a recovery", crash_sites,
-           "more_in_recovery = unsynced.allows_more and nested", "more_in_recovery = False",
-           nested=1, example=LOG_TREE),
+    Mutant("a barrier may allow more in a recovery", changes_without_pieces,
+           "return changes or (nested and (unsynced.allows_more or orders_later))",
+           "return changes", nested=1, example=LOG_TREE),
+    Mutant("also if it only takes a file out of the log", changes_without_pieces,
+           "orders_later = isinstance(operation, Sync) and unsynced.has_log",
+           "orders_later = False",
+           nested=1, example=OUT_OF_THE_LOG),
     Mutant("a barrier that overtakes allows more", Unsynced._sync,
            "self.allows_more |= overtakes(self._ordering, durable)", "pass", example=OVERTAKES),
     Mutant("a part of a write may survive a kill and a power cut", Crashes.during,

@@ -54,10 +54,8 @@ def crash_sites(
             cache.advance(operation, unsynced)
             if unsynced.allows_more:
                 since = 0
-            more_in_recovery = unsynced.allows_more and nested
             has_pieces = since < len(unsynced.micros)
-            is_changed = has_pieces or changes_without_pieces(operation, unsynced)
-            if is_changed or more_in_recovery:
+            if has_pieces or changes_without_pieces(operation, unsynced, nested=nested):
                 yield from moment.crashes(unsynced, cache, since)
         entries = history.entries_by(number, returned=True)
         if entries != reached or not number:

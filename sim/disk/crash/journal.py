@@ -40,13 +40,13 @@ class Journal(Sequence[Operation]):
         return max((self.image.next_inode, *created))
 
     def check_image(self) -> None:
-        """Raise ``HarnessError`` if the image has unsynced pieces.
+        """Raise ``HarnessError`` if a kill has left something unsynced in the image.
 
-        They were cut for the model of the lifetime that left them, so a journal that starts
-        from them depends on that model.
+        It was cut for the model of the lifetime that left it, so a journal that starts from it
+        depends on that model.
         """
         if self.image.unsynced:
             raise HarnessError(
-                f"the journal starts after a kill, with {len(self.image.unsynced)} unsynced "
-                "pieces; use the journal of the lifetime before, and append this one to it"
+                "the journal starts after a kill, which its image depends on; use the journal of "
+                "the lifetime before, and append this one to it"
             )

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from sim.disk.cache.inode_table import InodeTable
 from sim.disk.cache.operation import Sync, SyncFailure
+from sim.disk.crash.log_order import LogOrder
 from sim.disk.crash.micro_operation import Content, MicroOperation, SetSize, UnlinkName
 
 
@@ -123,17 +124,8 @@ class LogTree(NamedTuple):
         return "log tree"
 
 
-class HeldTruncation(NamedTuple):
-    """An unsynced truncation of this file waits for a commit (``LogOrder``), also after a kill."""
-
-    number: int
-
-    def __str__(self) -> str:
-        return f"truncation of inode {self.number} that is not logged"
-
-
 Note = LoggedName | FormerName | OldTail
-Carried = MicroOperation | Note | Surplus | LostData | UnwrittenBlock | LogTree | HeldTruncation
+Carried = MicroOperation | Note | Surplus | LostData | UnwrittenBlock | LogTree | LogOrder
 """What a kill leaves above the platter for the next lifetime."""
 
 

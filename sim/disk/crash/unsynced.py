@@ -32,7 +32,6 @@ from sim.disk.crash.micro_operation import (
 )
 from sim.disk.crash.notes import (
     Carried,
-    HeldTruncation,
     LoggedName,
     LogTree,
     LostData,
@@ -59,8 +58,9 @@ class Unsynced:
     the last operation allows states that were impossible before it: a failed barrier drops data
     that later data depended on, and a barrier may cover a piece without one that it had to follow,
     split a rename through a passing name, or begin a log tree. ``log_tree`` has a mark while there
-    is one. ``dropped`` has the content of the blocks, by number, that the last operation has
-    dropped from the page cache.
+    is one. ``has_log`` is whether the order of pieces depends on earlier barriers (``LogOrder``).
+    ``dropped`` has the content of the blocks, by number, that the last operation has dropped from
+    the page cache.
     """
 
     def __init__(
@@ -68,7 +68,6 @@ class Unsynced:
         model: PersistenceModel,
         platter: Inodes,
         unsynced: Iterable[Carried] = (),
-        log_order: LogOrder | None = None,
         sectors: UnsyncedSectors | None = None,
     ) -> None:
         self.model = model
@@ -84,13 +83,13 @@ class Unsynced:
         self._sectors = sectors or UnsyncedSectors(most_sectors)
         self._whole_calls = model.with_whole_calls()
         self._notes = Notes()
-        self._log_order = log_order or LogOrder()
+        self._log_order = LogOrder()
         self._lost = LostPages()
         self.dropped: Mapping[int, bytes] = {}
         self._earlier = Earlier(
             self.table, self._ordering, self._notes, self._log_order, self._lost
         )
-        self._has_log = model.coverage is Coverage.NEEDS
+        self.has_log = model.coverage is Coverage.NEEDS
         # The files whose platter may hold bytes beyond their size.
         self._surplus: set[int] = set()
         self._read_carried(unsynced)
@@ -102,8 +101,8 @@ class Unsynced:
                 self._surplus.add(each.number)
             elif isinstance(each, LogTree):
                 self._set_log_tree(True)
-            elif isinstance(each, HeldTruncation):
-                self._log_order.hold(each.number)
+            elif isinstance(each, LogOrder):
+                self._set_log_order(each)
             elif isinstance(each, LostData | UnwrittenBlock):
                 self._lost.add(each)
             elif isinstance(each, Note):
@@ -170,9 +169,15 @@ class Unsynced:
 
     def _note_order(self, operation: Operation, number: int) -> None:
         """Note an operation in the order of the log; a barrier has cut those before it by now."""
-        if self._has_log and self._log_order.advance(operation, number) and self.log_tree:
-            self.allows_more = True
-            self._keep(self.micros)
+        if self.has_log:
+            order, allows_more = self._log_order.advanced(operation, number)
+            self._set_log_order(order)
+            if allows_more and self.log_tree:
+                self.allows_more = True
+                self._keep(self.micros)
+
+    def _set_log_order(self, order: LogOrder) -> None:
+        self._log_order = self._earlier.log_order = order
 
     def _cut(self, sync: Sync | None = None) -> None:
         """Cut the waiting operations, of which ``sync`` is about to cover some.
@@ -323,9 +328,9 @@ class Unsynced:
 
     def copy(self) -> Unsynced:
         """Return a copy, which advances by itself."""
-        carried = (*self.log_tree, *self.micros, *self._notes, *self._surpluses(), *self._lost)
-        order, sectors = self._log_order.copy(), self._sectors.copy()
-        return Unsynced(self.model, self.platter, carried, order, sectors)
+        order, surpluses = self._log_order, self._surpluses()
+        carried = (*self.log_tree, order, *self.micros, *self._notes, *surpluses, *self._lost)
+        return Unsynced(self.model, self.platter, carried, self._sectors.copy())
 
     def carried_over(self, operations: int) -> tuple[Carried, ...]:
         """Return the pieces and notes, with operations numbered as the next lifetime does it.
@@ -337,14 +342,9 @@ class Unsynced:
             each._replace(operation=each.operation - operations)
             for each in (*self.micros, *self._notes)
         ]
-        return (*self.log_tree, *self._held(), *numbered, *self._surpluses(), *self._lost)
-
-    def _held(self) -> list[HeldTruncation]:
-        """Return the files with a truncation that waits for a commit while there is a log tree."""
-        if self._without_log_tree is self.model:
-            return []
-        waiting = {each.number for each in self.micros if self._log_order.waits_for_commit(each)}
-        return [HeldTruncation(number) for number in sorted(waiting)]
+        order = self._log_order
+        orders = () if order == LogOrder() else (order.continued(operations),)
+        return (*self.log_tree, *orders, *numbered, *self._surpluses(), *self._lost)
 
     def _surpluses(self) -> list[Surplus]:
         return [Surplus(number) for number in sorted(self._ends_of_platter())]

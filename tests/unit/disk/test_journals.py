@@ -111,7 +111,7 @@ def test_a_journal_that_starts_after_a_kill_is_refused(tmp_path: Path) -> None:
     first.write(first.inode(SETUP.cached[1].entries["f"]), 0, b"x", "/f")
     killed = Disk(first.snapshot())
     for refused in (Disk.from_journal, lambda journal: save_journal(journal, tmp_path / "j")):
-        with pytest.raises(HarnessError, match="after a kill, with 1 unsynced pieces"):
+        with pytest.raises(HarnessError, match="starts after a kill"):
             refused(killed.journal)
     assert not (tmp_path / "j").exists()
 

@@ -11,6 +11,7 @@ import pytest
 from sim.disk.cache.operation import SyncFailure
 from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import BTRFS, POSIX, PersistenceModel
+from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.disk import Disk
 from tests.litmus.body import Calls, prepared
 from tests.litmus.observer import FailedSyncs
@@ -153,6 +154,29 @@ def test_the_file_may_have_left_the_log_before_a_barrier_that_failed(policy: Syn
     assert _followers(process) == []
 
 
+@pytest.mark.parametrize("policy", SyncFailure)
+def test_a_barrier_that_fails_takes_the_file_out_of_the_log(policy: SyncFailure) -> None:
+    process = _process()
+    calls = Calls(process)
+    calls.write("t", "B1")
+    calls.fsync("t")
+    _fail_fsync(process, "p", policy)
+    calls.rename("t", "f")
+    calls.unlink("o")
+    assert _followers(process) == []
+
+
+def test_another_barrier_on_the_file_leaves_it_in_the_log() -> None:
+    process = _process()
+    calls = Calls(process)
+    calls.write("t", "B1")
+    calls.fsync("t")
+    calls.fsync("t")
+    calls.rename("t", "f")
+    calls.unlink("o")
+    assert _followers(process) == ["removal of directory entry 'o'"]
+
+
 def test_a_barrier_that_covers_nothing_lets_later_changes_overtake_it() -> None:
     process = _process()
     replaced = process.open("/o", os.O_RDWR)
@@ -174,12 +198,15 @@ def test_a_further_change_of_its_names_frees_what_came_before() -> None:
     assert _followers(process) == []
 
 
-def test_so_does_another_name_of_the_file() -> None:
+@pytest.mark.parametrize("change", [Calls.link, Calls.rename])
+def test_so_does_another_name_of_the_file(change: Callable[[Calls, str, str], None]) -> None:
     process = _process()
     calls = _replaced(process)
     calls.unlink("o")
-    calls.link("f", "h")
-    assert _followers(process) == []
+    assert _followers(process)
+    change(calls, "f", "h")
+    assert process.disk.unsynced().allows_more
+    assert "removal of directory entry 'o'" not in _followers(process)
 
 
 def test_a_copy_continues_with_the_rename() -> None:
@@ -206,11 +233,35 @@ def test_a_copy_knows_which_files_are_in_the_log() -> None:
     assert copy.ordering.order == process.disk.unsynced().ordering.order == [0, 0]
 
 
-def test_a_kill_lets_later_changes_overtake_it() -> None:
+def test_the_next_process_does_not_overtake_it_after_a_kill() -> None:
     process = _process()
     _replaced(process)
     after = Process(Disk(process.disk.snapshot(), BTRFS))
     Calls(after).unlink("o")
+    assert _followers(after) == ["removal of directory entry 'o'"]
+
+
+def test_a_kill_leaves_a_file_in_the_log() -> None:
+    process = _process()
+    calls = Calls(process)
+    calls.write("t", "B1")
+    calls.fsync("t")
+    after = Process(Disk(process.disk.snapshot(), BTRFS))
+    Calls(after).rename("t", "f")
+    Calls(after).unlink("o")
+    assert _followers(after) == ["removal of directory entry 'o'"]
+
+
+def test_a_power_cut_leaves_no_file_in_the_log() -> None:
+    process = _process()
+    calls = Calls(process)
+    calls.write("t", "B1")
+    calls.fsync("t")
+    after = Process(Disk(process.disk.power_cut(SurvivorSet()), BTRFS))
+    calls = Calls(after)
+    calls.fsync("p")
+    calls.rename("t", "f")
+    calls.unlink("o")
     assert _followers(after) == []
 
 

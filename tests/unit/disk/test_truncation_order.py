@@ -186,6 +186,7 @@ def test_a_barrier_that_covers_nothing_does_not_hold_it() -> None:
     calls.unlink("g")
     process.ftruncate(replaced, 1)
     assert _awaited(process) == []
+    assert _awaited(Process(Disk(process.disk.snapshot(), BTRFS))) == []
 
 
 @pytest.mark.parametrize("policy", SyncFailure)

@@ -11,11 +11,14 @@ from tests.unit.explorer.test_recovery_causes import diagnosed, keep, sync_root,
 
 
 def _announce(process: Process, ack: History) -> None:
-    """Acknowledge a file that is not synced, and announce the rename of another one."""
+    """Acknowledge a file that is not synced, and announce the rename of another one.
+
+    The note is the last file that was synced, so on btrfs no change overtakes its rename.
+    """
     keep(process, ack, "/new")
+    write(process, "/note.tmp", synced=True)
     write(process, "/lost", synced=False)
     ack("/lost")
-    write(process, "/note.tmp", synced=True)
     process.rename("/note.tmp", "/note")
     sync_root(process)
     ack("/note")
@@ -33,7 +36,7 @@ def _renames(process: Process, known: Known) -> None:
 
 
 def test_an_fsync_of_the_recovery_may_help_although_none_was_found() -> None:
-    """With the fsync of the file, btrfs may lose the note of which the recovery has read."""
+    """With the fsync of the file, btrfs may lose the note that the recovery has read."""
     found = diagnosed(_announce, _renames, ("btrfs",))
     (cause,) = found.causes
     assert isinstance(cause.gap, Gap)

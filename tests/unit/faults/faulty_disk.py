@@ -43,8 +43,7 @@ def faulty_disk(
     for path, content in (files or {}).items():
         descriptor = prepared.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
         prepared.write(descriptor, content)
-    prepared.sync()
-    return booted(FaultInjector(FaultPlan.parse(plan)), prepared.disk.snapshot(), model)
+    return booted(FaultInjector(FaultPlan.parse(plan)), prepared.disk.unmounted(), model)
 
 
 def booted(faults: FaultInjector, image: Image, model: PersistenceModel = POSIX) -> FaultyDisk:
