@@ -13,10 +13,11 @@ from powercut.explorer.image_results import ImageResults
 from powercut.explorer.journals import CrashImage, Journals, Key
 from powercut.explorer.limits import Limits
 from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.explorer.recovery_results import Recovered
 from powercut.explorer.ticker import Stopped, Ticker
 from powercut.explorer.verdicts import Checker, Exploration, Failure
+from sim.disk.crash.journal import Journal
 from sim.disk.crash.persistence import PersistenceModel
-from sim.disk.disk import Disk
 from sim.errors import HarnessError
 
 _FIRST_BATCH: Final = 4
@@ -54,8 +55,8 @@ class ImageChecker(Checker, Protocol):
         """Return the results of the check on images, which grow."""
         ...
 
-    def checked(self, disk: Disk, known: Known) -> Violation | None:
-        """Check a disk once; raises ``Stopped`` if the check is interrupted."""
+    def recovered(self, crashed: CrashImage, known: Known, model: PersistenceModel) -> Recovered:
+        """Check an image, and return the operations too; raises ``Stopped`` if interrupted."""
         ...
 
 
@@ -244,12 +245,13 @@ class BuiltExplorer:
 
     def _check_and_crash(self, crashed: CrashImage) -> Violation | None:
         """Check an image; crash a check that passes and writes, which is a recovery."""
-        disk = Disk(crashed.image, self.result.model)
-        violation = self._judge.checked(disk, self._history.known(crashed.entries))
+        model = self.result.model
+        known = self._history.known(crashed.entries)
+        violation, operations = self._judge.recovered(crashed, known, model)
         self._count(crashed)
-        if violation is None and len(crashed.crashes) <= self._nested and disk.journal:
+        if violation is None and len(crashed.crashes) <= self._nested and operations:
             for nested in self._journals.crashes(
-                disk.journal, disk.model, crashed.crashes, crashed.entries
+                Journal(crashed.image, operations), model, crashed.crashes, crashed.entries
             ):
                 if self._register(nested):
                     self._settle(nested)

@@ -13,7 +13,7 @@ from powercut.explorer.check_violation import violation_raised
 from powercut.explorer.crash_state import image_after
 from powercut.explorer.image_results import ImageResults
 from powercut.explorer.interposed_check import InterposedCheck
-from powercut.explorer.journals import MOST_SECTORS
+from powercut.explorer.journals import MOST_SECTORS, CrashImage
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.lazy.lazy_explorer import LazyExplorer
 from powercut.explorer.lazy.phases import PhasedCheck, phased_check
@@ -21,6 +21,7 @@ from powercut.explorer.lazy.units import Trees
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.recovery import recoveries_of
+from powercut.explorer.recovery_results import Recovered, RecoveryResults
 from powercut.explorer.repair import OutOfTime
 from powercut.explorer.running_check import running_check
 from powercut.explorer.ticker import Stopped, Tick
@@ -69,11 +70,11 @@ class Judge:
     """Explores one workload, under several models and with further barriers.
 
     ``check`` is called with the disk that the next boot finds, and with the values that were
-    acknowledged and in flight at the crash. Unless the recovery is crashed as well
-    (``limits.nested``), it is called once for images that it cannot distinguish, whatever models
-    allow them, in ``processes`` forked processes. The lazy engine has ``deciding`` processes,
-    by default as many. ``tick`` is called several times a second. ``unfinished`` is the
-    exploration that a ``HarnessError`` of the check has ended.
+    acknowledged and in flight at the crash. It is called once for equal images, whatever models
+    allow them. Unless the recovery is crashed as well (``limits.nested``), it is called once for
+    images that it cannot distinguish, in ``processes`` forked processes. The lazy engine has
+    ``deciding`` processes, by default as many. ``tick`` is called several times a second.
+    ``unfinished`` is the exploration that a ``HarnessError`` of the check has ended.
     """
 
     takes_known = True
@@ -96,6 +97,7 @@ class Judge:
         self._phased: PhasedCheck | None = None
         self._trees = Trees({}, {})
         self._results: ImageResults | None = None
+        self._recoveries = RecoveryResults(self.checked)
         self._lazy: LazyExplorer | None = None
         self._gave_up: set[str] = set()
 
@@ -170,6 +172,10 @@ class Judge:
                 self._in_phases(history), self.processes, self._trees if by_answers else None
             )
         return self._results
+
+    def recovered(self, crashed: CrashImage, known: Known, model: PersistenceModel) -> Recovered:
+        """Check an image, and return the operations too; raises ``Stopped`` if interrupted."""
+        return self._recoveries.of(crashed, known, model)
 
     def _in_phases(self, history: History) -> PhasedCheck:
         if self._phased is None:
