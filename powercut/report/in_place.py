@@ -13,6 +13,7 @@ from powercut.explorer.cause import Cause, Diagnosis, NoGap
 from powercut.explorer.crash_state import done_at, killed_along, lost_pieces, unsynced_along
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Failure
+from powercut.report.order import remedy_of_order
 from sim.disk.cache.operation import (
     Allocate,
     Create,
@@ -51,6 +52,8 @@ def remedies_in_place(diagnosis: Diagnosis) -> list[str]:
             workload = found.workload
             if cause.failure.violation.statement == MIXED:
                 remedies.setdefault(_REMEDY_OF_SEVERAL)
+            elif not _remedy_of(workload, cause, cause.failure):
+                remedies.setdefault(remedy_of_order(found, cause.failure))
             remedies.setdefault(_remedy_of_two_names(workload, found.model, cause.failure))
             for failure in _first_of_each_file(diagnosis, cause):
                 remedies.setdefault(_remedy_of(workload, cause, failure))
