@@ -39,6 +39,11 @@ class Budget:
         if self._executions < 0:
             raise GaveUp("too many executions")
 
+    def require(self, executions: int) -> None:
+        """Raise ``GaveUp`` if fewer executions are left than these, which are needed."""
+        if executions > self._executions:
+            raise GaveUp("too many executions")
+
     def divide(self, parts: int = 1) -> None:
         """Count parts of boxes; raise ``GaveUp`` if there were too many."""
         self.boxes -= parts

@@ -88,7 +88,7 @@ class Walk:
             if not stack:
                 if not waiting:
                     return
-                self._execute(waiting)
+                self._execute(waiting, stack)
                 stack += [each for visits in reversed(waiting.values()) for each in visits[::-1]]
                 waiting = {}
             visit = stack.pop()
@@ -97,7 +97,7 @@ class Walk:
                 continue
             waiting.setdefault(visit.node, []).append(visit)
             if len(waiting) == _TOGETHER:
-                self._execute(waiting)
+                self._execute(waiting, stack)
                 stack += [each for visits in reversed(waiting.values()) for each in visits[::-1]]
                 waiting = {}
 
@@ -207,8 +207,13 @@ class Walk:
 
     # -- executions ----------------------------------------------------------------------------
 
-    def _execute(self, waiting: Mapping[Node, Sequence[_Visit]]) -> None:
-        """Run the check to its end for the first visit of each of these unknown nodes."""
+    def _execute(self, waiting: Mapping[Node, Sequence[_Visit]], stack: Sequence[_Visit]) -> None:
+        """Run the check to its end for the first visit of each of these unknown nodes.
+
+        Each unknown node of the ``stack`` will need an execution as well.
+        """
+        others = {visit.node for visit in stack if visit.node.end is None}
+        self._budget.require(len(others | waiting.keys()))
         for _ in waiting:
             self._budget.execute()
 

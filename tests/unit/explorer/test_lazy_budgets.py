@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -52,11 +53,11 @@ def _reads_all(process: Process, _known: Known) -> None:
         process.access(f"/{number}", os.F_OK)
 
 
-def _walk(check: Callable[[Process, Known], None]) -> Walk:
+def _walk(check: Callable[[Process, Known], None], executions: int = 10_000) -> Walk:
     def run(disk: Disk, known: Known) -> None:
         check(Process(disk), known)
 
-    budget = Budget(10_000, 1_000_000)
+    budget = Budget(executions, 1_000_000)
     crashes = Crashes(POSIX, 0, UNLIMITED, budget)
     return Walk(OnePhase(run, History(lambda: 0)), Trees({}, {}), POSIX, crashes, budget)
 
@@ -77,6 +78,29 @@ def test_a_crash_of_an_estimate_represents_those_that_are_left_out() -> None:
     check_estimate(walk, [cut] * 128, 128)
     with pytest.raises(GaveUp):
         check_estimate(walk, [cut] * 128, 100)
+
+
+def _listings(executions: int) -> int:
+    """Check the names after the last crash; return the calls until the end or ``GaveUp``."""
+    calls = 0
+
+    def check(process: Process, _known: Known) -> None:
+        nonlocal calls
+        calls += 1
+        process.access("/0", os.F_OK)
+        process.listdir("/")
+
+    *_, last = (site for site in _sites() if site.layer is not None)
+    with suppress(GaveUp):
+        for _ in _walk(check, executions).leaves(iter([last])):
+            pass
+    return calls
+
+
+def test_a_walk_is_given_up_when_the_known_answers_need_too_many_executions() -> None:
+    """The second question has 512 answers after each answer to the first one."""
+    assert _listings(1024) == 1024
+    assert 512 <= _listings(700) < 520
 
 
 def test_an_attempt_may_take_fewer_executions_than_the_estimate(
