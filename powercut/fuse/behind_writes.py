@@ -7,7 +7,7 @@ later crashes, and then a barrier between seems to prevent it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from faults.crash_point import CrashKind, CrashPoint, Phase
@@ -50,11 +50,13 @@ def behind_writes(
     journal, history = workload.journal, workload.history
     fitted = fitting(model_named(model), journal, MOST_SECTORS)
     damages = _damages(workload, fitted, failing)
+    space = None
     for number, unsynced in advanced(at_start(journal, fitted), 0, journal, damages):
-        space = StateSpace(unsynced)
+        space = StateSpace(unsynced, space)
+        places = _places(space.micros, number)
         entries = history.entries_by(number, returned=False)
         for damage in damages[number][:_OF_WRITE]:
-            survivors = _moved(damage, space)
+            survivors = _moved(damage, places)
             try:
                 key = space.state_of(survivors).key
             except HarnessError:  # not allowed here
@@ -102,16 +104,25 @@ def _parts(micros: Sequence[MicroOperation], survivors: SurvivorSet) -> dict[int
     return parts
 
 
-def _moved(damage: _Damage, space: StateSpace) -> SurvivorSet:
-    """Return the set that loses the same pieces in ``space``.
+def _places(micros: Sequence[MicroOperation], number: int) -> dict[MicroOperation, int]:
+    """Return the places of the pieces of one operation among ``micros``."""
+    return {
+        comparable(piece): place for place, piece in enumerate(micros) if piece.operation == number
+    }
 
-    A piece that ``space`` does not have gets the number -1, with which no set is allowed.
+
+def _moved(damage: _Damage, places: Mapping[MicroOperation, int]) -> SurvivorSet:
+    """Return the set that loses the same pieces of one write, whose places are given.
+
+    A piece that has none gets the number -1, with which no set is allowed.
     """
-    places = {comparable(piece): place for place, piece in enumerate(space.micros)}
-    moved = [places.get(comparable(piece), -1) for piece in damage.micros]
+
+    def moved(index: int) -> int:
+        return places.get(comparable(damage.micros[index]), -1)
+
     lost, torn, stale = damage.survivors
     return SurvivorSet(
-        tuple(sorted(moved[index] for index in lost)),
-        tuple((moved[index], kept) for index, kept in torn),
-        tuple(moved[index] for index in stale),
+        tuple(sorted(moved(index) for index in lost)),
+        tuple((moved(index), kept) for index, kept in torn),
+        tuple(moved(index) for index in stale),
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from typing import TypeVar
 
 from powercut.explorer.built_explorer import MOST_ENDLESS
 from powercut.explorer.judge import MOST_ENDLESS_IN_ALL
@@ -12,6 +13,8 @@ from powercut.fuse.checks_folder import checks_folder
 from powercut.fuse.image_check import Checked, ImageCheck
 from powercut.fuse.parallel import in_processes
 from sim.disk.crash.image import Image
+
+Item = TypeVar("Item")
 
 
 class CheckRuns:
@@ -81,3 +84,9 @@ class CheckRuns:
         """Raise ``Stopped`` if there is no time for another check."""
         if self.are_over:
             raise Stopped
+
+    def in_time(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield the items; raises ``Stopped`` as ``tick``, before each of them."""
+        for each in items:
+            self.tick()
+            yield each

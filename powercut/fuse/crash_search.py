@@ -170,6 +170,7 @@ class _Searcher:
         self._work_of_point = min(_WORK_OF_POINT, each // _CLASSES)
         self._random = _RANDOM_IN_ALL // (operations + len(history.entries) + 1)
         self._choices = SeededChoices(0)
+        self._space: StateSpace | None = None
 
     def run(self) -> Search:
         journal, history = self._journal, self._history
@@ -224,7 +225,7 @@ class _Searcher:
         phase, operation = (Phase.AFTER, number) if number else (Phase.BEFORE, 1)
         kill = CrashPoint(operation, phase, CrashKind.KILL)
         self._add((entries, cache.key), Rank.EXTREME, kind.order, kill)
-        space = StateSpace(unsynced)
+        space = self._space = StateSpace(unsynced, self._space)
         orders = dict.fromkeys(Rank, kind.order)
         for state in self._states(space, since, kind.share):
             rank = rank_of(space.ordering, state.survivors)

@@ -260,7 +260,7 @@ class ProgramJudge:
     def _check_behind_writes(self, workload: RecordedWorkload, model: str, search: Search) -> None:
         """Check the damage of failing images also right behind the writes that it concerns."""
         failing = (each for each in search.found if self._fails(each.key))
-        more = [*behind_writes(workload, model, failing)]
+        more = [*self._runs.in_time(behind_writes(workload, model, failing))]
         known = {each.key for each in search.found}
         search.found.extend(each for each in more if each.key not in known)
         unknown = [each for each in more if each.key not in self._results]
@@ -287,8 +287,8 @@ class ProgramJudge:
         self, workload: RecordedWorkload, chosen: Sequence[Found], check: FilesCheck
     ) -> None:
         """Compare images as they are built: thousands of a large file do not fit into memory."""
-        for done, (key, image) in enumerate(built(workload.journal, chosen), 1):
-            self._runs.tick()
+        images = self._runs.in_time(built(workload.journal, chosen))
+        for done, (key, image) in enumerate(images, 1):
             self._results[key] = check.check(image, key[0])
             self._runs.show(f"checking images: {done:,} of {len(chosen):,}")
 

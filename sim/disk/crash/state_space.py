@@ -104,10 +104,12 @@ class StateSpace:
     """Every state that a power cut at this moment may leave, under the model of ``unsynced``.
 
     It is valid until ``unsynced`` advances. ``complete`` is whether the last walk through
-    ``all`` reached its end. ``steps`` estimates the work, in pieces that were decided.
+    ``all`` reached its end. ``steps`` estimates the work, in pieces that were decided. ``before``
+    is a space of an earlier moment, whose work ``state_of`` need not repeat if all its pieces are
+    still unsynced.
     """
 
-    def __init__(self, unsynced: Unsynced) -> None:
+    def __init__(self, unsynced: Unsynced, before: StateSpace | None = None) -> None:
         self.ordering = unsynced.ordering
         self.micros: Sequence[MicroOperation] = unsynced.ordering.micros
         self.base = unsynced.platter
@@ -116,7 +118,10 @@ class StateSpace:
         self.steps = 0
         self._directories = tuple(self._detachable())
         self._chosen: dict[SurvivorSet, State] = {}
-        self._prefixes: list[tuple[Inodes, int]] = [(self.base, self.base_key)]
+        # The platter with the first pieces on it, and its key, for each number of pieces so far.
+        self.prefixes: list[tuple[Inodes, int]] = [(self.base, self.base_key)]
+        if before and before.ordering is self.ordering and before.base is self.base:
+            self.prefixes = before.prefixes
         self._ends = unsynced.ends
 
     def _detachable(self) -> Iterator[int]:
@@ -291,7 +296,7 @@ class StateSpace:
 
     def _prefix(self, length: int) -> tuple[Inodes, int]:
         """Return the platter with the first ``length`` pieces on it, and its key."""
-        prefixes = self._prefixes
+        prefixes = self.prefixes
         self.steps += _STEPS_OF_PIECE * max(0, length - len(prefixes) + 1)
         for micro in self.micros[len(prefixes) - 1 : length]:
             prefixes.append(_applied(micro, *prefixes[-1]))

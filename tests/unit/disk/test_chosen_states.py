@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import reduce
 from itertools import islice
 from operator import or_
 
 import pytest
 
+from sim.disk.cache.operation import Sync, SyncFailure
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.micro_operation import WriteBlock
 from sim.disk.crash.persistence import MODELS
 from sim.disk.crash.state_space import StateSpace
 from sim.disk.crash.survivor_set import SurvivorSet
+from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
 from sim.errors import HarnessError
+from tests.litmus.observer import FailedSyncs
 
 
 def _busy(model: str) -> Disk:
@@ -46,6 +50,40 @@ def test_a_chosen_state_equals_a_power_cut_with_its_survivors(model: str) -> Non
         assert left.digest() == disk.power_cut(survivors).digest()
         alone = StateSpace(disk.unsynced()).state_of(survivors)
         assert (state.key, state.survivors) == (alone.key, alone.survivors)
+
+
+def _synced_and_busy(model: str) -> Disk:
+    """Write, sync, and fail to sync, each time before further changes."""
+    disk = _busy(model)
+    process = Process(disk)
+    log = process.open("/log", os.O_WRONLY)
+    process.fsync(log)
+    process.rename("/d/name", "/d/again")
+    process.sync()
+    process.pwrite(log, b"third" * 200, 0)
+    process.fsync(log)
+    process.pwrite(log, b"fourth" * 200, 2000)
+    disk.interposer = FailedSyncs(SyncFailure.XFS)
+    with suppress(OSError):
+        process.fsync(log)
+    disk.interposer = None
+    process.mkdir("/e")
+    return disk
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_later_space_shares_the_work_of_an_earlier_one(model: str) -> None:
+    journal = _synced_and_busy(model).journal
+    unsynced, space, saved = Unsynced(MODELS[model], journal.image.platter), None, 0
+    for number, operation in enumerate(journal, 1):
+        unsynced.advance(operation, number)
+        if isinstance(journal[min(number, len(journal) - 1)], Sync):
+            continue
+        alone, space = StateSpace(unsynced), StateSpace(unsynced, space)
+        for survivors in alone.representative():
+            assert space.state_of(survivors).key == alone.state_of(survivors).key
+        saved += space.steps < alone.steps
+    assert saved
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import pytest
 
@@ -113,6 +113,25 @@ def test_a_time_that_is_over_after_the_checks_ends_the_search_for_barriers() -> 
     assert [cause.gap for cause in diagnose(verdicts).causes] == [NoGap.NOT_SEARCHED]
     with pytest.raises(OutOfTime):
         judge.violation(unknown_disk(), Known((), ()))
+
+
+def test_a_time_that_is_over_ends_the_search_for_images_behind_writes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taken: list[Found] = []
+
+    def behind(workload: object, model: str, failing: Iterable[Found]) -> Iterator[Found]:
+        del workload, model
+        for found in [*failing]:
+            taken.append(found)
+            yield found
+
+    monkeypatch.setattr(program_judge, "behind_writes", behind)
+    judge = ProgramJudge(many_files(), _FirstBeforeLast(), 400, 1, is_over=lambda: len(taken) > 2)
+    found = judge.judge([POSIX])["posix"]
+    assert found.stopped
+    assert found.failures
+    assert len(taken) == 3
 
 
 class _Hangs:
