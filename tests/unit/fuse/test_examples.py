@@ -18,7 +18,8 @@ from tests.unit.fuse.recorded import needs_mounts
 pytestmark = needs_mounts
 
 PAGES = (
-    "mv", "sed", "git", "sqlite", "etcd", "redis", "nats", "postgresql", "mariadb", "databases",
+    "mv", "sed", "ssh-keygen", "git", "sqlite", "etcd", "redis", "nats", "postgresql", "mariadb",
+    "databases",
 )  # fmt: skip
 NEEDS = re.compile(r"^Needs: (.*)$", re.MULTILINE)
 HOW_TO = ROOT / "docs" / "how-to" / "any-program.md"
@@ -45,7 +46,9 @@ def missing(page: str) -> list[str]:
 # In the gate, the short ones, and one of SQLite.
 @pytest.mark.parametrize(
     ("page", "command", "printed"),
-    in_the_gate(blocks(), lambda block: block[0] in {"mv", "sed"} or "DELETE FULL" in block[1]),
+    in_the_gate(
+        blocks(), lambda block: block[0] in {"mv", "sed", "ssh-keygen"} or "DELETE FULL" in block[1]
+    ),
     ids=[f"{page}-{number}" for number, (page, _, _) in enumerate(blocks())],
 )
 def test_a_page_prints_the_verdict(page: str, command: str, printed: str, tmp_path: Path) -> None:
