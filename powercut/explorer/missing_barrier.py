@@ -144,10 +144,10 @@ def is_inserted(operation: Operation) -> bool:
 
 
 def inserted_calls(workload: RecordedWorkload) -> int:
-    """Return the number of calls of fsync that the inserted barriers of a workload stand for.
+    """Return how many calls of fsync would make the inserted barriers of a workload.
 
-    Those for one path before one line of the program are one call. If its lines are unknown, each
-    is a call.
+    One call makes those for one path before one line of the program. If its lines are unknown,
+    each barrier is a call.
     """
     following: Event | None = None
     ends: dict[int, Event] = {}

@@ -101,7 +101,7 @@ def _properties(diagnosis: Diagnosis, model: str) -> dict[str, None]:
 
 
 def verdict_line(diagnosis: Diagnosis) -> str:
-    """Return the verdict in one line that names the models, and what was left out."""
+    """Return one line with the models of each verdict, and which verdicts are from a sample."""
     models: dict[str, list[str]] = {}
     for name, found in diagnosis.explorations.items():
         models.setdefault(_PASSED[found.how] if found.safe else _UNSAFE, []).append(name)

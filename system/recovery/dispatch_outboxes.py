@@ -18,7 +18,7 @@ async def dispatch_outboxes(recovery: RootRecovery) -> None:
     agents = recovery.agents()
     for agent in agents:
         _enqueue_outbox(recovery, agent)
-    # They come in the name of other agents, behind the messages that these have sent.
+    # Errors and notices in the name of an agent come behind the messages that it has sent.
     for agent in agents:
         dispatcher.enqueue_errors(agent)
         dispatcher.enqueue_notices(agent, list(agent.history.subscriptions))

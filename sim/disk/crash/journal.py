@@ -47,6 +47,6 @@ class Journal(Sequence[Operation]):
         """
         if self.image.unsynced:
             raise HarnessError(
-                "the journal starts after a kill, which its image depends on; use the journal of "
-                "the lifetime before, and append this one to it"
+                "the journal starts after a kill, so it holds for one persistence model only; "
+                "use the journal of the lifetime before, and append this one to it"
             )

@@ -22,6 +22,15 @@ def with_eve() -> tuple[Room, str, str]:
     return room, ada, room.named("Bob").agent_id
 
 
+def with_bob() -> tuple[Room, str, str]:
+    """Ada, and her child Bob; an agent is collected as soon as it has ended."""
+    room = Room(Options(collection=CollectionOptions(0)))
+    room.open()
+    ada = room.create("Ada")
+    room.say(ada, script(("spawn_agent", {"name": "Bob"})))
+    return room, ada, room.named("Bob").agent_id
+
+
 def test_an_agent_whose_log_was_damaged_is_kept_and_so_is_its_parent() -> None:
     room, ada, bob = family()
     session_id = room.session(bob)
@@ -54,11 +63,7 @@ def test_an_agent_whose_message_has_not_arrived_is_kept() -> None:
 
 
 def test_an_agent_that_a_turn_may_name_is_kept() -> None:
-    room = Room(Options(collection=CollectionOptions(0)))
-    room.open()
-    ada = room.create("Ada")
-    room.say(ada, script(("spawn_agent", {"name": "Bob"})))
-    bob, gate = room.named("Bob").agent_id, asyncio.Event()
+    (room, ada, bob), gate = with_bob(), asyncio.Event()
     room.provider.hooks["sent"] = gate.wait
     room.say(ada, "a turn that began before the end")
     room.run(room.runtime.terminate(bob))
@@ -72,11 +77,7 @@ def test_an_agent_that_a_turn_may_name_is_kept() -> None:
 
 
 def test_an_agent_that_a_turn_may_name_is_kept_although_the_clock_is_set_back() -> None:
-    room = Room(Options(collection=CollectionOptions(0)))
-    room.open()
-    ada = room.create("Ada")
-    room.say(ada, script(("spawn_agent", {"name": "Bob"})))
-    bob, gate = room.named("Bob").agent_id, asyncio.Event()
+    (room, ada, bob), gate = with_bob(), asyncio.Event()
     room.provider.hooks["sent"] = gate.wait
     room.say(ada, script(("subscribe", {"name": "Bob"})))
     room.world.clock.step_wall(-HOUR * SECOND_NS)
@@ -94,13 +95,9 @@ def test_an_agent_that_a_turn_may_name_is_kept_although_the_clock_is_set_back() 
 
 
 def test_an_agent_that_a_turn_in_doubt_may_name_is_kept() -> None:
-    room = Room(Options(collection=CollectionOptions(0)))
-    room.open()
-    ada = room.create("Ada")
-    room.say(ada, script(("spawn_agent", {"name": "Bob"})))
+    room, ada, bob = with_bob()
     # The line of this turn says that the child is created.
     room.say(ada, "hello")
-    bob = room.named("Bob").agent_id
 
     async def fail_barrier() -> None:
         room.files.fail("fdatasync", log_of(room.session(ada)), errno.EIO)
