@@ -13,7 +13,13 @@ from typing import NamedTuple
 from powercut.causes.cut_run import fails_without_losses
 from powercut.causes.run_diagnosis import RunDiagnosis, workload_until
 from powercut.explorer.cause import Cause
-from powercut.explorer.crash_state import comparable, done_at, lost_pieces, unsynced_along
+from powercut.explorer.crash_state import (
+    comparable,
+    done_at,
+    is_left,
+    lost_pieces,
+    unsynced_along,
+)
 from powercut.explorer.event import Event, Site, events_of
 from powercut.explorer.missing_barrier import Gap, Synced, insert_behind, is_inserted
 from powercut.explorer.recorded_workload import RecordedWorkload
@@ -141,7 +147,7 @@ def _made_durable(
     original, repaired = (_unsynced_at_the_end(each, disk.model) for each in (workload, changed))
     numbers = [0, *accumulate(not is_inserted(operation) for operation in changed.journal)]
     left = {comparable(piece, numbers) for piece in repaired}
-    return {comparable(piece) for piece in original} - left
+    return {comparable(piece) for piece in original if not is_left(piece, left)}
 
 
 def _unsynced_at_the_end(

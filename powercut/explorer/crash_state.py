@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from contextlib import suppress
 
 from faults.crash_counter import CrashCounter, crash_image, page_prefix
@@ -11,7 +11,7 @@ from powercut.explorer.page_cache import PageCache
 from sim.disk.cache.operation import DropPages, Write
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
-from sim.disk.crash.micro_operation import MicroOperation, WriteBlock
+from sim.disk.crash.micro_operation import MicroOperation, MoveName, UnlinkName, WriteBlock
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.survivor_set import check_legal
 from sim.disk.crash.unsynced import Unsynced
@@ -144,6 +144,21 @@ def comparable(piece: MicroOperation, numbers: Sequence[int] = ()) -> MicroOpera
     if numbers and piece.operation > 0:
         piece = piece._replace(operation=numbers[piece.operation])
     return piece
+
+
+def is_left(
+    piece: MicroOperation, left: Container[MicroOperation], numbers: Sequence[int] = ()
+) -> bool:
+    """Return whether a piece, in its comparable form, is among those of another journal.
+
+    A barrier may begin the log tree of btrfs. Then a rename into another directory is in parts, of
+    which the removal of the old name survives last.
+    """
+    same = comparable(piece, numbers)
+    if same in left or not isinstance(same, MoveName):
+        return same in left
+    number, inode, directory, name, to_directory, *_ = same
+    return UnlinkName(number, inode, directory, name, to_directory) in left
 
 
 def image_at(journal: Journal, model: PersistenceModel, point: CrashPoint) -> Image:

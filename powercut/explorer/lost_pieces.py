@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from powercut.explorer.crash_state import advanced, at_start, comparable, done_at, lost_pieces
+from powercut.explorer.crash_state import (
+    advanced,
+    at_start,
+    comparable,
+    done_at,
+    is_left,
+    lost_pieces,
+)
 from powercut.explorer.missing_barrier import Insertion, done_in
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Failure
@@ -66,6 +73,5 @@ class LostPieces:
             failure
             for number, failures in self._lost.items()
             for (failure, lost), then in zip(failures, moved[number], strict=True)
-            if then > first
-            and not left[then].issuperset(comparable(piece, numbers) for piece in lost)
+            if then > first and not all(is_left(piece, left[then], numbers) for piece in lost)
         ]

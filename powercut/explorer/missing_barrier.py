@@ -28,6 +28,7 @@ from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Exploration, Failure
 from sim.disk.cache.operation import Create, Link, Operation, Rename, Sync, Unlink, Write
 from sim.disk.crash.journal import Journal
+from sim.disk.crash.micro_operation import MoveName
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.survivor_set import SurvivorSet
 
@@ -184,8 +185,9 @@ def without_inserted(
 ) -> Failure | None:
     """Return a failure of ``found``, which has further barriers, as one of the original workload.
 
-    It loses the same pieces there. None if the original cannot lose exactly these pieces, and for
-    a failure that is no single power cut.
+    It loses the same pieces there, and the whole of a rename that only a barrier has cut in parts.
+    None if the original cannot lose exactly these pieces, and for a failure that is no single power
+    cut.
     """
     point, *others = failure.crashes
     if others or point.kind is not CrashKind.POWER_CUT:
@@ -196,10 +198,12 @@ def without_inserted(
     ((_, changed),) = unsynced_along(journal, found.model, {done_at(point)})
     ((_, micros),) = unsynced_along(original.journal, model, {done})
     places = {comparable(micro): place for place, micro in enumerate(micros)}
-    moved = [places.get(comparable(piece, numbers), -1) for piece in changed]
+    renames = {each.operation: at for at, each in enumerate(micros) if isinstance(each, MoveName)}
+    same = [comparable(piece, numbers) for piece in changed]
+    moved = [places.get(piece, renames.get(piece.operation, -1)) for piece in same]
     lost, torn, stale = point.survivors
     survivors = SurvivorSet(
-        tuple(moved[index] for index in lost),
+        tuple(sorted({moved[index] for index in lost})),
         tuple((moved[index], kept) for index, kept in torn),
         tuple(moved[index] for index in stale),
     )

@@ -240,8 +240,14 @@ CALLS: Final = (
         "btrfs posix": "d/f=- f=A1 | d/f=A1 f=A1",
     }),
     Litmus("move a file into a new directory", bodies.f_a1, bodies.move_into_new_directory, {
-        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "d/f=- f=A1 | d/f=A1 f=-",
-        "btrfs posix": "d/f=- f=A1 | d/f=A1 f=- | d/f=A1 f=A1",
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs": "d/f=- f=A1 | d/f=A1 f=-",
+        "posix": "d/f=- f=A1 | d/f=A1 f=- | d/f=A1 f=A1",
+    }),
+    Litmus(
+        "move a file into a new directory, fsync another", bodies.f_a1,
+        bodies.move_into_new_directory_and_fsync, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "d/f=A1 f=- o=empty",
+        "btrfs": "d/f=- f=A1 o=empty | d/f=A1 f=- o=empty | d/f=A1 f=A1 o=empty",
     }),
     Litmus(
         "overwrite, write behind a gap (P2)", bodies.f_a1, bodies.overwrite_and_leave_a_gap, {

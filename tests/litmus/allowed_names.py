@@ -21,11 +21,11 @@ NAME_CLASSES: Final = (
         "xfs": "f=B2 t=- | f=empty t=-",
         "posix": "f=02 t=- | f=B1,01 t=- | f=B2 t=- | f=S2 t=- | f=empty t=-",
     }),
-    Litmus("deliver between directories (B2)", classes.spool, classes.deliver, {
-        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": (
+    Litmus("deliver between directories", classes.spool, classes.deliver, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs": (
             "new/m=- tmp/m=A1 | new/m=A1 tmp/m=-"
         ),
-        "btrfs posix": "new/m=- tmp/m=A1 | new/m=A1 tmp/m=- | new/m=A1 tmp/m=A1",
+        "posix": "new/m=- tmp/m=A1 | new/m=A1 tmp/m=- | new/m=A1 tmp/m=A1",
     }),
     Litmus("deliver, fsync the new directory (B2)", classes.spool, classes.deliver_fsync_new, {
         "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "new/m=A1 tmp/m=-",
@@ -172,10 +172,17 @@ NAME_CLASSES: Final = (
         "posix": "f=- | f=B1",
     }),
     Litmus(
-        "replace one of two names (B8)", classes.two_names_and_t,
-        classes.replace_one_of_two_names, {
-        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "f=A1 g=A1 t=B1 | f=B1 g=A1 t=-",
-        "btrfs posix": "f=- g=A1 t=B1 | f=A1 g=A1 t=B1 | f=B1 g=A1 t=-",
+        "replace one of two names", classes.two_names_and_t, classes.replace_one_of_two_names, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs": (
+            "f=A1 g=A1 t=B1 | f=B1 g=A1 t=-"
+        ),
+        "posix": "f=- g=A1 t=B1 | f=A1 g=A1 t=B1 | f=B1 g=A1 t=-",
+    }),
+    Litmus(
+        "replace one of two names, fsync another", classes.two_names_and_t,
+        classes.replace_one_of_two_names_and_fsync, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "f=B1 g=A1 o=empty t=-",
+        "btrfs": "f=- g=A1 o=empty t=B1 | f=A1 g=A1 o=empty t=B1 | f=B1 g=A1 o=empty t=-",
     }),
     Litmus(
         "commit, replace one of two names, fsync the other (B22)", classes.two_names_and_t,

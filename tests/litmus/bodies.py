@@ -210,6 +210,12 @@ def move_into_new_directory(disk: Calls) -> None:
     disk.rename("f", "d/f")
 
 
+def move_into_new_directory_and_fsync(disk: Calls) -> None:
+    move_into_new_directory(disk)
+    disk.create("o")
+    disk.fsync("o")
+
+
 def f_and_d_f(disk: Calls) -> None:
     disk.mkdir("d")
     disk.write("f", "A1")

@@ -368,6 +368,12 @@ def replace_one_of_two_names(disk: Calls) -> None:
     disk.rename("t", "f")
 
 
+def replace_one_of_two_names_and_fsync(disk: Calls) -> None:
+    replace_one_of_two_names(disk)
+    disk.create("o")
+    disk.fsync("o")
+
+
 def replace_by_two_blocks(disk: Calls) -> None:
     disk.write("t", "B2", at=4095)
     disk.rename("t", "f")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
-from sim.disk.cache.operation import DropPages, FailedSync, Operation, Rename, Sync, Write
+from sim.disk.cache.operation import DropPages, FailedSync, Operation, Rename, Sync, Unlink, Write
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import (
     Coverage,
@@ -67,6 +67,9 @@ class NaiveDisk:
 
     def advance(self, operation: Operation, call: int) -> None:
         """Read one operation of the journal."""
+        renames_are_whole = self._renames_are_whole()
+        if renames_are_whole and _is_barrier(operation):
+            self._cut_names_again()
         if isinstance(operation, Sync) and self._covers_nothing(operation):
             pass
         elif isinstance(operation, Sync):
@@ -81,14 +84,34 @@ class NaiveDisk:
         elif isinstance(operation, DropPages):
             self.lost.drop(operation, self.unsynced)
         else:
+            whole = replace(self.model, rename_parts=RenameParts.NONE)
             for part in self.lost.parts_of(operation, self.model):
-                pieces = pieces_of(
-                    part, call, self.model, self.platter, self.unsynced, self.unsettled,
-                    self.old_tails, self.calls,
-                )  # fmt: skip
+                pieces = self._pieces_of(part, call, whole if renames_are_whole else self.model)
                 self.unsynced += self.lost.reaching(pieces, self._with(self.unsynced))
         self.calls.append(operation)
         self.numbered[call] = operation
+
+    def _pieces_of(self, operation: Operation, call: int, model: PersistenceModel) -> list[Piece]:
+        return pieces_of(
+            operation, call, model, self.platter, self.unsynced, self.unsettled, self.old_tails,
+            self.calls,
+        )  # fmt: skip
+
+    def _renames_are_whole(self) -> bool:
+        """Return whether no rename is in parts because there is no log tree."""
+        until_fsync = self.model.metadata_in_order is MetadataInOrder.UNTIL_FSYNC
+        some = self.model.rename_parts is RenameParts.SOME
+        return until_fsync and some and not self.has_log_tree()
+
+    def _cut_names_again(self) -> None:
+        """Cut each unsynced rename and unlink as with a log tree."""
+        whole, self.unsynced = self.unsynced, []
+        for piece in whole:
+            operation = self.numbered[piece.call]
+            if isinstance(operation, Rename | Unlink):
+                self.unsynced += self._pieces_of(operation, piece.call, self.model)
+            else:
+                self.unsynced.append(piece)
 
     def _with_losses_of(self, inode: int) -> list[Piece]:
         """Return the pieces, with the loss of a name by this inode cut off each rename."""
@@ -148,8 +171,8 @@ class NaiveDisk:
 
     def has_log_tree(self) -> bool:
         """Return whether a barrier on an inode has come since the boot or the last ``sync``."""
-        barriers = [call for call in self.calls if isinstance(call, Sync | FailedSync)]
-        return bool(barriers) and (barriers[-1].inode != 0 or isinstance(barriers[-1], FailedSync))
+        syncs = [call for call in self.calls if isinstance(call, Sync | FailedSync)]
+        return bool(syncs) and _is_barrier(syncs[-1])
 
     def _damaged(self, survived: frozenset[int]) -> Iterator[list[Piece]]:
         """Yield the survivors with every last write torn at every byte, and every stale slice."""
@@ -204,6 +227,13 @@ class NaiveDisk:
         for piece in pieces:
             apply(piece, platter)
         return platter
+
+
+def _is_barrier(operation: Operation) -> bool:
+    """Return whether an operation is a barrier on an inode; a failed one counts as one."""
+    return isinstance(operation, FailedSync) or (
+        isinstance(operation, Sync) and operation.inode != 0
+    )
 
 
 def killed_trees(

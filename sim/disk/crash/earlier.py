@@ -10,6 +10,7 @@ from sim.disk.crash.lost_pages import LostPages
 from sim.disk.crash.micro_operation import CreateInode
 from sim.disk.crash.notes import Notes
 from sim.disk.crash.ordering import Ordering
+from sim.disk.crash.persistence import RenameParts
 
 
 @dataclass(slots=True)
@@ -21,6 +22,11 @@ class Earlier:
     notes: Notes
     log_order: LogOrder
     lost: LostPages
+
+    @property
+    def rename_parts(self) -> RenameParts:
+        """The renames that become durable in parts; without a log tree these may be none."""
+        return self.ordering.model.rename_parts
 
     def reaches(self, number: int, size: int) -> bool:
         """Return whether an inode has this size without the end of a block in a gap."""

@@ -223,6 +223,7 @@ class MoveName(NamedTuple):
     """A directory entry moves, in one piece; ``replaced`` loses the new name by it, or is 0.
 
     ``returns_to``: the inode that gets the old name back by it, or 0.
+    ``links_left``: the number of other names of ``replaced``.
     """
 
     operation: int
@@ -233,9 +234,10 @@ class MoveName(NamedTuple):
     to_name: str
     replaced: int
     returns_to: int = 0
+    links_left: int = 0
 
     def apply(self, table: InodeTable) -> None:
-        _, number, directory, name, to_directory, to_name, _, returns_to = self
+        _, number, directory, name, to_directory, to_name, _, returns_to, _ = self
         inode, holder, to_holder = table.own(number), table.own(directory), table.own(to_directory)
         if returns_to and holder.entries.get(name) == number:
             UnlinkName(0, number, directory, name, returns_to=returns_to).apply(table)

@@ -180,10 +180,15 @@ class PersistenceModel:
 
     @property
     def without_log_tree(self) -> PersistenceModel:
-        """The model to use while there is no log tree; it has ``ALWAYS`` or ``NEVER``."""
+        """The model to use while there is no log tree: a commit writes all names as they are.
+
+        It has ``ALWAYS`` or ``NEVER``. If one rename is in the log in parts, no rename is without.
+        """
         if self.metadata_in_order is not MetadataInOrder.UNTIL_FSYNC:
             return self
-        return replace(self, metadata_in_order=MetadataInOrder.ALWAYS)
+        some = self.rename_parts is RenameParts.SOME
+        parts = RenameParts.NONE if some else self.rename_parts
+        return replace(self, metadata_in_order=MetadataInOrder.ALWAYS, rename_parts=parts)
 
     @property
     def orders_metadata(self) -> bool:

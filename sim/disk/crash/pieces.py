@@ -37,6 +37,7 @@ from sim.disk.crash.micro_operation import (
     UnlinkName,
     WriteBlock,
     ZeroTail,
+    given_name,
 )
 from sim.disk.crash.persistence import PersistenceModel, RenameParts, Truncation
 
@@ -57,10 +58,14 @@ def pieces(
             yield CreateInode(number, inode, mode, uid, gid, link_text, now_ns)
             if name:
                 yield LinkName(number, inode, directory, name)
-        case Rename():
-            yield from _names(operation, number, model, earlier)
-        case Unlink():
-            yield from _removal(operation, number, model, earlier)
+        case Rename(_, inode, directory, name, _, to_directory, to_name, replaced, links_left, _):
+            move = MoveName(
+                number, inode, directory, name, to_directory, to_name, replaced,
+                links_left=links_left,
+            )  # fmt: skip
+            yield from _parts_of_rename(move, earlier)
+        case Unlink(_, inode, directory, name, _):
+            yield from _parts_of_removal(UnlinkName(number, inode, directory, name), earlier)
         case Link(_, inode, directory, name, _):
             yield LinkName(number, inode, directory, name)
         case Allocate():
@@ -282,32 +287,42 @@ def _units(
         start = limit
 
 
-def _removal(
-    unlink: Unlink, number: int, model: PersistenceModel, earlier: Earlier
-) -> Iterator[MicroOperation]:
-    _, inode, directory, name, _ = unlink
+def parts_of(micro: MicroOperation, earlier: Earlier) -> Iterator[MicroOperation]:
+    """Yield the pieces that a rename or a removal of a name consists of; another piece is whole.
+
+    They depend on whether there is a log tree, so its beginning cuts unsynced pieces again.
+    """
+    match micro:
+        case MoveName():
+            yield from _parts_of_rename(micro, earlier)
+        case UnlinkName():
+            yield from _parts_of_removal(micro, earlier)
+        case _:
+            yield micro
+
+
+def _parts_of_removal(unlink: UnlinkName, earlier: Earlier) -> Iterator[MicroOperation]:
+    number, inode, directory, name, _, _ = unlink
     former = earlier.former_holder(inode, directory, name)
-    yield UnlinkName(number, inode, directory, name, returns_to=former)
+    yield unlink._replace(returns_to=former)
     if former:
         yield UnlinkName(number, former, directory, name)
     durable = earlier.durable_name(inode, directory, name)
-    if durable is not None and model.rename_parts is RenameParts.SOME:
+    if durable is not None and earlier.rename_parts is RenameParts.SOME:
         yield ForgetName(number, inode, *durable, moved_to=0)
 
 
-def _names(
-    rename: Rename, number: int, model: PersistenceModel, earlier: Earlier
-) -> Iterator[MicroOperation]:
-    _, inode, directory, name, _, to_directory, to_name, replaced, _, _ = rename
+def _parts_of_rename(move: MoveName, earlier: Earlier) -> Iterator[MicroOperation]:
+    number, inode, directory, name, to_directory, to_name, replaced, _, _ = move
     is_directory = earlier.is_directory(inode)
-    if model.rename_parts is RenameParts.ALL and not is_directory:
+    if earlier.rename_parts is RenameParts.ALL and not is_directory:
         if replaced:
             yield UnlinkName(number, replaced, to_directory, to_name)
         yield LinkName(number, inode, to_directory, to_name)
         yield UnlinkName(number, inode, directory, name, to_directory)
         return
-    in_parts = model.rename_parts is RenameParts.SOME
-    if in_parts and _is_loss_apart(rename, earlier):
+    in_parts = earlier.rename_parts is RenameParts.SOME
+    if in_parts and _is_loss_apart(move, earlier):
         former = earlier.replaced_before(replaced, to_directory, to_name)
         yield UnlinkName(number, replaced, to_directory, to_name, returns_to=former)
     former = earlier.former_holder(inode, directory, name)
@@ -316,7 +331,7 @@ def _names(
         yield LinkName(number, inode, to_directory, to_name, replaced)
         yield UnlinkName(number, inode, directory, name, to_directory, former)
     else:
-        yield MoveName(number, inode, directory, name, to_directory, to_name, replaced, former)
+        yield move._replace(returns_to=former)
     if former:
         yield UnlinkName(number, former, directory, name)
     ends = {(directory, name), (to_directory, to_name)}
@@ -324,9 +339,9 @@ def _names(
         yield ForgetName(number, inode, *durable, moved_to=to_directory)
 
 
-def _is_loss_apart(rename: Rename, earlier: Earlier) -> bool:
+def _is_loss_apart(move: MoveName, earlier: Earlier) -> bool:
     """Return whether the loss of the new name by the replaced file is a piece of its own."""
-    inode, replaced, name = rename.inode, rename.replaced, (rename.to_directory, rename.to_name)
-    if not (rename.links_left or earlier.lacks_directory_barrier(replaced, *name)):
+    inode, replaced, name = move.number, move.replaced, given_name(move)
+    if not (move.links_left or earlier.lacks_directory_barrier(replaced, *name)):
         return False
     return not (earlier.is_directory(replaced) or earlier.is_logged_since(inode, replaced))

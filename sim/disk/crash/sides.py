@@ -143,7 +143,7 @@ def _loss(micro: LinkName | MoveName) -> Iterator[UnlinkName]:
 
 
 def _without_new_name(move: MoveName) -> UnlinkName:
-    operation, number, directory, name, _, _, _, returns_to = move
+    operation, number, directory, name, _, _, _, returns_to, _ = move
     return UnlinkName(operation, number, directory, name, returns_to=returns_to)
 
 

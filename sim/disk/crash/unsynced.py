@@ -43,7 +43,7 @@ from sim.disk.crash.notes import (
 from sim.disk.crash.old_tails import OldTails
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import Coverage, PersistenceModel, ReducedModel
-from sim.disk.crash.pieces import halves, is_content, pieces, uncut
+from sim.disk.crash.pieces import halves, is_content, parts_of, pieces, uncut
 from sim.disk.crash.sides import sides, with_losses_of
 from sim.disk.crash.survivor_set import SurvivorSet, check_legal
 from sim.disk.crash.unsynced_sectors import UnsyncedSectors
@@ -307,11 +307,18 @@ class Unsynced:
             yield micro
 
     def _set_log_tree(self, exists: bool) -> None:
-        """Note whether there is a log tree; order the unsynced pieces anew if that is new."""
+        """Note whether there is a log tree; cut and order the unsynced pieces anew if one begins.
+
+        It ends only with a ``sync``, which leaves no piece.
+        """
         if exists != bool(self.log_tree) and self._without_log_tree is not self.model:
             self.log_tree = (LogTree(),) if exists else ()
             self.allows_more |= exists
-            self._keep(self._ordering.micros)
+            kept = self._ordering.micros
+            self._keep([])
+            for micro in kept:
+                for part in parts_of(micro, self._earlier) if exists else (micro,):
+                    self._add(part)
 
     def _keep(self, kept: list[MicroOperation]) -> None:
         """Make these the unsynced pieces, and order them anew."""

@@ -96,6 +96,82 @@ def test_names_that_were_changed_before_the_barrier_are_out_of_order() -> None:
     assert process.disk.unsynced().allows_more
 
 
+def _pieces(process: Process) -> list[str]:
+    return [str(piece) for piece in process.disk.unsynced().micros]
+
+
+WHOLE = ["rename of 't' to 'f'"]
+IN_PARTS = ["removal of directory entry 'f'", *WHOLE]
+MOVED = ["directory entry 'm'", "removal of directory entry 'f'"]
+
+
+def _replace_one_of_two_names(process: Process) -> None:
+    calls = Calls(process)
+    calls.write("t", "B1")
+    calls.link("f", "g")
+    process.sync()
+    calls.rename("t", "f")
+
+
+def test_a_rename_is_in_parts_only_while_there_is_a_log_tree() -> None:
+    process = _running()
+    _replace_one_of_two_names(process)
+    assert _pieces(process) == WHOLE
+    Calls(process).fsync("g")
+    assert _pieces(process) == IN_PARTS
+    assert process.disk.unsynced().allows_more
+
+
+def test_a_rename_into_another_directory_is_in_parts_only_while_there_is_a_log_tree() -> None:
+    process = _running()
+    calls = Calls(process)
+    calls.mkdir("d")
+    calls.create("o")
+    process.sync()
+    calls.rename("f", "d/m")
+    assert _pieces(process) == ["rename of 'f' to 'm'"]
+    calls.fsync("o")
+    assert _pieces(process) == MOVED
+    process.sync()
+    calls.rename("d/m", "f")
+    assert _pieces(process) == ["rename of 'm' to 'f'"]
+
+
+@pytest.mark.parametrize("last", ["rename", "unlink"])
+def test_a_durable_name_is_a_piece_of_its_own_only_while_there_is_a_log_tree(last: str) -> None:
+    process = _running()
+    calls = Calls(process)
+    calls.create("o")
+    process.sync()
+    calls.rename("f", "g")
+    if last == "rename":
+        calls.rename("g", "h")
+    else:
+        calls.unlink("g")
+    assert len(_pieces(process)) == 2
+    calls.fsync("o")
+    *_, forgotten = _pieces(process)
+    assert forgotten == "removal of the first directory entry 'f'"
+
+
+def test_a_kill_keeps_a_rename_whole_until_a_log_tree_begins() -> None:
+    process = _running()
+    _replace_one_of_two_names(process)
+    after = Process(Disk(process.disk.snapshot(), BTRFS))
+    assert _pieces(after) == WHOLE
+    Calls(after).fsync("g")
+    assert _pieces(after) == IN_PARTS
+
+
+def test_a_torn_rename_is_torn_without_a_log_tree_too() -> None:
+    process = _running(BTRFS.with_torn_rename())
+    _replace_one_of_two_names(process)
+    assert len(_pieces(process)) == 3
+    pieces = _pieces(process)
+    Calls(process).fsync("g")
+    assert _pieces(process) == pieces
+
+
 def test_a_sync_ends_the_log_tree() -> None:
     process = _running()
     _fsync(process)
