@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from time import monotonic
 from typing import TypeVar
 
+from powercut.counted import counted
 from powercut.explorer.built_explorer import MOST_ENDLESS
 from powercut.explorer.judge import MOST_ENDLESS_IN_ALL
 from powercut.explorer.ticker import Stopped
@@ -52,6 +54,7 @@ class CheckRuns:
             for place in range(number, len(images), processes):
                 yield place, checks.check(*images[place])
 
+        began = monotonic()
         with checks_folder() as folder:
             results = in_processes(processes, lambda number: work(folder, number), self.tick)
             with closing(results):
@@ -61,7 +64,8 @@ class CheckRuns:
                     self._endless += checked.is_endless
                     yield place, checked
                     if len(images) > 1:
-                        self.show(f"checking images: {done:,} of {len(images):,}")
+                        left = (monotonic() - began) / done * (len(images) - done)
+                        self.show(f"checking images: {done:,} of {len(images):,}{_time_left(left)}")
                     if endless >= MOST_ENDLESS and done < len(images):
                         self._has_left_out = True
                         break
@@ -90,3 +94,9 @@ class CheckRuns:
         for each in items:
             self.tick()
             yield each
+
+
+def _time_left(seconds: float) -> str:
+    """Return how long the checks of a pass still take, with a remedy; nothing below a minute."""
+    minutes = round(seconds / 60)
+    return f", about {counted(minutes, 'minute')} left (-n N checks fewer)" if minutes else ""

@@ -16,7 +16,6 @@ from typing import Final
 from faults.crash_point import CrashPoint
 from oracles.history import Known
 from oracles.violation import Violation
-from powercut.counted import counted
 from powercut.explorer.check_violation import FAILS_AT_START
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.recorded_workload import RecordedWorkload
@@ -27,10 +26,11 @@ from powercut.explorer.verdicts import Exploration, Failure, InterruptedRecovery
 from powercut.fuse.behind_writes import behind_writes
 from powercut.fuse.check_runs import CheckRuns
 from powercut.fuse.checks_folder import checks_folder
-from powercut.fuse.crash_search import MOST_SECTORS, Search, built, search
+from powercut.fuse.crash_search import MOST_SECTORS, Search, built
 from powercut.fuse.failures_left import FailuresLeft
 from powercut.fuse.found_image import Found, Key, best
 from powercut.fuse.image_check import Checked, CommandCheck, FilesCheck, ImageCheck
+from powercut.fuse.model_searches import images_of_models
 from powercut.fuse.parallel import in_processes
 from powercut.fuse.recording import Recording
 from powercut.fuse.recovery_checker import RecoveryChecker, image_of_failure
@@ -149,7 +149,7 @@ class ProgramJudge:
         workload = RecordedWorkload(journal, history, mapped=self._recording.mapped)
         searches = {model.name: Search([], 0, 0, exhaustive=False) for model in models}
         try:
-            searches.update(self._search(workload, models))
+            searches.update(images_of_models(workload, models, self._runs))
             self._check_best(workload, searches, self._checks)
             for each in searches.values():
                 self._check_plainer(workload, each, self._checks // _PLAINER_OF_MODEL)
@@ -213,21 +213,6 @@ class ProgramJudge:
         return (InterruptedRecovery(workload, 0, checker, model),)
 
     # -- the passes ------------------------------------------------------------------------
-
-    def _search(
-        self, workload: RecordedWorkload, models: Sequence[PersistenceModel]
-    ) -> dict[str, Search]:
-        processes = min(self._runs.processes, len(models))
-
-        def work(number: int) -> Iterator[tuple[str, Search]]:
-            for model in models[number::processes]:
-                yield model.name, search(workload.journal, workload.history, model)
-
-        searches = {}
-        for name, found in in_processes(processes, work, self._runs.tick):
-            searches[name] = found
-            self._runs.show(f"searching images: {len(searches)} of {counted(len(models), 'model')}")
-        return {model.name: searches[model.name] for model in models}
 
     def _check_best(
         self, workload: RecordedWorkload, searches: Mapping[str, Search], most: int

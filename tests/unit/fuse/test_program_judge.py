@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import count
+from select import select
+from typing import Any
 
 import pytest
 
@@ -15,7 +18,8 @@ from powercut.explorer.diagnosis import diagnose
 from powercut.explorer.repair import OutOfTime
 from powercut.explorer.ticker import Stopped
 from powercut.explorer.verdicts import Exploration
-from powercut.fuse import check_runs, program_judge
+from powercut.fuse import check_runs, model_searches, program_judge
+from powercut.fuse.crash_search import Search, search
 from powercut.fuse.disk_mount import MountWay
 from powercut.fuse.found_image import Found, Rank
 from powercut.fuse.image_check import Checked, CommandCheck, FilesCheck, file_content
@@ -85,20 +89,56 @@ def test_a_failure_that_loses_much_is_followed_by_those_that_lose_little(
     assert judge.counts.checked <= checks + checks // 8
 
 
+def _without_searches(texts: Iterable[str]) -> list[str]:
+    return [text for text in texts if not text.startswith("searching images: ")]
+
+
 def test_each_part_of_the_work_is_shown() -> None:
     texts: list[str] = []
     judge = ProgramJudge(many_files(), _FirstBeforeLast(), 40, 1, show=texts.append)
     diagnose(judge.judge([POSIX]))
-    assert texts[0] == "searching images: 1 of 1 model"
-    assert texts[1:41] == [f"checking images: {done} of 40" for done in range(1, 41)]
+    assert "searching images: 1 of 1 model" in texts
+    checks = [f"checking images: {done} of 40" for done in range(1, 41)]
+    assert _without_searches(texts)[:40] == checks
     assert texts[-1] == "searching for missing barriers"
+
+
+def test_a_long_search_of_one_model_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown, tell = os.pipe()
+
+    def slow_search(*arguments: Any) -> Search:
+        assert select([shown], [], [], 30)[0], "nothing is shown during the search"
+        return search(*arguments)
+
+    def show(text: str) -> None:
+        if text == "searching images: 0 of 1 model":
+            os.write(tell, b".")
+
+    monkeypatch.setattr(model_searches, "search", slow_search)
+    ProgramJudge(many_files(), _FirstBeforeLast(), 1, 1, show=show).judge([POSIX])
+    os.close(shown)
+    os.close(tell)
+
+
+def test_the_time_is_shown_that_long_checks_still_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = count(0, 12)
+    monkeypatch.setattr(check_runs, "monotonic", lambda: next(clock))
+    texts: list[str] = []
+    ProgramJudge(many_files(), _FirstBeforeLast(), 9, 1, show=texts.append).judge([POSIX])
+    assert _without_searches(texts)[:9] == [
+        "checking images: 1 of 9, about 2 minutes left (-n N checks fewer)",
+        *(f"checking images: {done} of 9, about 1 minute left (-n N checks fewer)"
+          for done in range(2, 7)),
+        *(f"checking images: {done} of 9" for done in range(7, 10)),
+    ]  # fmt: skip
 
 
 def test_a_time_that_is_over_during_the_checks_leaves_the_results_so_far() -> None:
     done: list[str] = []
     judge = ProgramJudge(
-        many_files(), _FirstBeforeLast(), 400, 1, show=done.append, is_over=lambda: len(done) > 40
-    )
+        many_files(), _FirstBeforeLast(), 400, 1, show=done.append,
+        is_over=lambda: len(_without_searches(done)) >= 40,
+    )  # fmt: skip
     found = judge.judge([POSIX])["posix"]
     assert (found.states, found.stopped, found.exhaustive) == (40, True, False)
     assert judge.counts.checked == 40
@@ -226,10 +266,10 @@ def test_comparisons_are_shown_and_stopped() -> None:
     recording = of_long_file()
     judge = ProgramJudge(
         recording, FilesCheck(recording), 400, 1, show=texts.append,
-        is_over=lambda: len(texts) > 3,
+        is_over=lambda: len(_without_searches(texts)) >= 3,
     )  # fmt: skip
     assert judge.judge([POSIX])["posix"].stopped
-    assert [text.partition(" of ")[0] for text in texts[1:]] == [
+    assert [text.partition(" of ")[0] for text in _without_searches(texts)] == [
         f"checking images: {done}" for done in (1, 2, 3)
     ]
 
