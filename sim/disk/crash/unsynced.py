@@ -307,21 +307,19 @@ class Unsynced:
             yield micro
 
     def _set_log_tree(self, exists: bool) -> None:
-        """Note whether there is a log tree; cut and order the unsynced pieces anew if one begins.
+        """Note whether there is a log tree; cut the unsynced pieces anew if one begins.
 
-        It ends only with a ``sync``, which leaves no piece.
+        It ends with a ``sync``, which covers them all.
         """
         if exists != bool(self.log_tree) and self._without_log_tree is not self.model:
             self.log_tree = (LogTree(),) if exists else ()
             self.allows_more |= exists
-            kept = self._ordering.micros
-            self._keep([])
-            for micro in kept:
-                for part in parts_of(micro, self._earlier) if exists else (micro,):
-                    self._add(part)
+            micros = self._ordering.micros
+            cut = (part for each in micros for part in parts_of(each, self._earlier))
+            self._keep(cut if exists else micros)
 
-    def _keep(self, kept: list[MicroOperation]) -> None:
-        """Make these the unsynced pieces, and order them anew."""
+    def _keep(self, kept: Iterable[MicroOperation]) -> None:
+        """Make these the unsynced pieces, and order them anew, one after the other."""
         self._ordering = Ordering(self.model if self.log_tree else self._without_log_tree)
         self._earlier.ordering = self._ordering
         for micro in kept:
