@@ -86,10 +86,12 @@ def _complete(recovery: RootRecovery, log: ReadLog, agent: Agent) -> None:
         execution_id, entry = recorded.execution
         execution = executions.get(execution_id)
         if execution is None:
-            # Turns of one agent follow one another, so the lost ones are the last ones.
+            # Turns of one agent follow one another, so the lost ones are the last ones. A record in
+            # a file of its own says nothing about the turns before it: a person may have written
+            # it before any checkpoint.
             is_written = entry <= settled and not executions.may_lack(execution_id)
-            is_end = is_end and not (is_written or store.has(execution_id))
-            if not is_end:
+            is_end = is_end and not (is_written or store.has_in_pack(execution_id))
+            if not is_end or store.has_own_record(execution_id):
                 continue
             execution = _made_again(recovery.host.clock, agent, recorded)
             executions.add(execution)

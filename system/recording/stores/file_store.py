@@ -258,19 +258,26 @@ class FileExecutionStore:
         return found
 
     def has(self, execution_id: str) -> bool:
-        """Return whether this store has the record, damaged or not; raises ``OSError``.
+        """Return whether this store has the record, damaged or not; raises ``OSError``."""
+        return self.has_own_record(execution_id) or self.has_in_pack(execution_id)
 
-        A record that is not found in a damaged pack is lost, whether the pack has had it or not. A
-        file that has the record of another execution is none.
+    def has_in_pack(self, execution_id: str) -> bool:
+        """Return whether a pack has the record, damaged or not; raises ``OSError``.
+
+        A record that is not found in a damaged pack is lost, whether the pack has had it or not.
         """
         try:
-            return self._has_own_record(execution_id) or self.packs.find(execution_id) is not None
+            return self.packs.find(execution_id) is not None
         except NewerFormat:
             return True
         except StorageError:
             return False
 
-    def _has_own_record(self, execution_id: str) -> bool:
+    def has_own_record(self, execution_id: str) -> bool:
+        """Return whether the record has a file of its own, damaged or not; raises ``OSError``.
+
+        A file that has the record of another execution is none.
+        """
         if not self.has_own_file(execution_id):
             return False
         try:

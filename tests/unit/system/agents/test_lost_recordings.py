@@ -93,3 +93,24 @@ def test_the_record_of_a_committed_turn_is_made_again_if_its_pack_is_missing() -
     missing, again = room.runtime.report.recording.findings
     assert missing.startswith("records/00000001.pack: the pack is missing")
     assert "its record was made again" in again
+
+
+@pytest.mark.parametrize("lost", [f"wal/{SEGMENT}", "records/00000001.pack"])
+def test_a_record_in_a_file_of_its_own_does_not_hide_the_loss_of_earlier_ones(lost: str) -> None:
+    room, ada = opened()
+    room.say(ada, "one")
+    room.say(ada, "two")
+    shown = {str(record.envelope["payload"]): record.execution_id for record in records(room)}
+    if lost.endswith(".pack"):
+        room.run(room.runtime.close())
+        room.reopen()
+    store = room.runtime.records
+    assert store is not None
+    one, two = (next(shown[each] for each in shown if text in each) for text in ("'one'", "'two'"))
+    store.invalidate(two, "wrong answer", "Anna")
+    room.kill()
+    room.host.files.unlink(lost)
+    room.open()
+    assert {record.execution_id for record in records(room)} == {one, two}
+    (again,) = [each for each in room.runtime.report.recording.findings if "made again" in each]
+    assert one in again
