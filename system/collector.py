@@ -8,7 +8,7 @@ has a row is garbage, which the next boot removes.
 
 from __future__ import annotations
 
-from asyncio import CancelledError, Task, gather
+from asyncio import CancelledError, Task
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,6 +29,7 @@ from system.errors import RuntimeRefused, StorageError
 from system.option_check import check_least
 from system.recovery.recovery_report import RecoveryReport
 from system.sessions.session import SessionState
+from system.together import together
 
 DAY_NS: Final = 24 * 3600 * SECOND_NS
 AGENTS_A_BATCH: Final = 250
@@ -188,7 +189,7 @@ class Collector:
             has_outbox = agent.history.outbox or agent.history.unreachable
             if agent.alive and has_outbox and agent.log.dispatched > agent.history.dispatched:
                 behind.append(agent)
-        await gather(*(self._write_watermark(agent) for agent in behind))
+        await together(self._write_watermark(agent) for agent in behind)
 
     async def _write_watermark(self, agent: Agent) -> None:
         with suppress(OSError, StorageError, RuntimeRefused):

@@ -7,7 +7,6 @@ same code.
 
 from __future__ import annotations
 
-from asyncio import gather
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
@@ -33,6 +32,7 @@ from system.agents.turn_complete import TurnComplete
 from system.errors import RuntimeRefused, StorageError, UnknownAgent
 from system.ports import Json, JsonObject
 from system.sessions.session import SessionState
+from system.together import together
 
 SNAPSHOT_LINES: Final = 512
 
@@ -290,7 +290,7 @@ class Dispatcher:
         if len(due) == 1:
             await self._write(due[0])
         elif due:
-            await gather(*(self._write(agent) for agent in due))
+            await together(self._write(agent) for agent in due)
 
     async def _write(self, agent: Agent) -> None:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from asyncio import gather
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
@@ -12,6 +11,7 @@ from system.recording.wal.recovery import make_log_durable, put_bad_bytes_aside,
 from system.recovery.root_recovery import RootRecovery
 from system.sessions.session_problem import Problem
 from system.storage.event_log import EventLog
+from system.together import together
 
 SESSIONS_A_CALL: Final = 8
 """The number of logs that one worker settles; with many sessions, several workers share them."""
@@ -38,11 +38,9 @@ async def open_logs(recovery: RootRecovery) -> None:
         return
     # Examining needs a processor, settling waits for the disk.
     examined = await workers.run(lambda: _examine(recovery))
-    await gather(
-        *(
-            _settle_beside(recovery, examined[start : start + SESSIONS_A_CALL])
-            for start in range(0, len(examined), SESSIONS_A_CALL)
-        )
+    await together(
+        _settle_beside(recovery, examined[start : start + SESSIONS_A_CALL])
+        for start in range(0, len(examined), SESSIONS_A_CALL)
     )
 
 
