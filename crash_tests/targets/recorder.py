@@ -222,6 +222,7 @@ class RecorderTarget(SystemTarget):
         assert record is not None
         self._shadow.written(log_record)
         self._shadow.barrier(execution_id, self._admitted())
+        self._shadow.finalized(execution_id)
         self._mark_changed_segment()
         self._shadow.check(execution_id, read_record(record.to_dict()))
         return "finalized"

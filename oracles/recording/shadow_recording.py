@@ -117,6 +117,12 @@ class ShadowRecording:
                 if log_record.safety is Safety.WRITTEN and log_record.position <= last:
                     log_record.safety = Safety.DURABLE if is_safe else Safety.DOUBTFUL
 
+    def finalized(self, execution_id: str) -> None:
+        """Record that ``finalize`` has returned: no crash loses the execution or its response."""
+        for log_record in self.executions[execution_id].log_records:
+            if log_record.kind in (LogRecordKind.START, LogRecordKind.FINAL):
+                log_record.safety = Safety.DURABLE
+
     def disturb(self) -> None:
         """Record that a barrier inside a call may fail, and the call not report it."""
         for execution, log_record in self._log_records():

@@ -20,6 +20,7 @@ from system.recording.executions.execution import Execution, ExecutionView
 from system.recording.executions.log_record import LogRecord, StoredLogRecord
 from system.recording.executions.log_record_list import MOST_BYTES
 from system.recording.executions.spool import Spool
+from system.recording.records.errors import BarrierFailed
 from system.recording.stores.file_store import FileExecutionStore
 from system.recording.wal.checkpoint import CHECKPOINT, Checkpoint, write_checkpoint
 from system.recording.wal.log import RECORDS, SNAPSHOTS, WriteAheadLog
@@ -148,7 +149,22 @@ class WalRecording:
             self.log.write()
 
     def barrier(self, execution: Execution) -> Awaitable[None]:
+        if execution.is_finished and execution.start_entry in self.log.doubtful:
+            return self._write_record(execution.execution_id)
         return self.log.barrier(execution.last_entry)
+
+    async def _write_record(self, execution_id: str) -> None:
+        """Write the record of a finished execution, of which the log may have lost the start.
+
+        Raises ``BarrierFailed`` if the disk refuses the checkpoint.
+        """
+        try:
+            async with self._checkpointing:
+                if execution_id in self.waiting:
+                    await self._checkpoint_alone()
+        except (OSError, StorageError) as error:
+            reason = f"the response of {execution_id} may be lost ({error})"
+            raise BarrierFailed(self.log.directory, reason) from error
 
     def end(self, execution: Execution) -> None:
         execution_id = execution.execution_id

@@ -27,11 +27,11 @@ def test_a_failed_barrier_changes_the_segment_and_stops_nothing(bench: Bench) ->
         assert [type(result) for result in results] == [BarrierFailed, BarrierFailed]
         with pytest.raises(EventLost, match="go on and finalize"):
             first.record_event(*EVENTS[3])
+        after = await bench.finished()
+        assert "00000002.wal" in bench.names("wal")
         record = await first.finalize(FAILURE)
         assert record is not None
         assert status_of(record) is ExecutionStatus.RECORDING_FAILED
-        after = await bench.finished()
-        assert "00000002.wal" in bench.names("wal")
         await bench.open()
         for each in (safe, after):
             assert bench.store.load(each.execution_id) == each
@@ -196,7 +196,7 @@ def test_an_append_in_doubt_changes_the_segment(bench: Bench) -> None:
         recorder, _ = bench.started(3)
         await recorder.barrier()
         bench.here.files.transfer_less("append", SEGMENT, 9)
-        bench.here.files.fail("append", SEGMENT, errno.EIO, nth=1)
+        bench.here.files.fail("append", SEGMENT, errno.EIO, nth=2)
         bench.here.files.fail("truncate", SEGMENT, errno.EIO)
         with pytest.raises(BarrierFailed):
             recorder.record_event(*EVENTS[3])

@@ -249,6 +249,18 @@ def test_a_failed_barrier_has_lost_the_events_of_the_execution_that_asked() -> N
     assert raised_by(lambda: shadow.check(ONE, observed(FIRST))) is WrongReason
 
 
+def test_an_acknowledged_response_is_there_although_an_earlier_barrier_has_failed() -> None:
+    shadow = started(ONE, TWO)
+    for execution_id in (ONE, TWO):
+        add(shadow, FIRST, execution_id)
+        shadow.fail_barrier(execution_id)
+        end(shadow, execution_id)
+    shadow.finalized(ONE)
+    lost = observed(FINAL, reason=FAILURE)
+    assert raised_by(lambda: shadow.settle({TWO: lost}, kept=False)) is LostAck
+    shadow.settle({ONE: lost}, kept=False)
+
+
 def test_a_barrier_that_may_have_failed_leaves_both_reasons() -> None:
     shadow = started()
     add(shadow, FIRST)
