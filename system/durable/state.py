@@ -4,13 +4,14 @@ All durable work is done in transactions. ``transact`` runs one: when it returns
 its work has written is durable; if it raises, nothing of it has happened. State in memory is
 changed by ``Transaction.after_commit``, so it never shows a change that is not durable.
 
-If a commit fails, and not because of a full disk, it is unknown whether it is durable. So the
-database stops: every later transaction raises ``StateStopped`` until the next boot has read it. It
-also stops if the barrier of a checkpoint fails.
+If a commit fails, and not because of a full disk or quota, it is unknown whether it is durable. So
+the database stops: every later transaction raises ``StateStopped`` until the next boot has read it.
+It also stops if the barrier of a checkpoint fails.
 """
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -179,7 +180,7 @@ class StateDatabase:
     def _stopping(self, failure: apsw.Error) -> StorageError:
         """Return the error for a failed transaction; stop unless it was certainly rolled back."""
         cause = failure if self._connection.in_transaction else _cause_of(failure)
-        error = translated(cause)
+        error = translated(cause, self._connection.system_errno)
         if isinstance(error, StateStopped) or self._connection.in_transaction:
             self._stopped = str(cause)
             error = StateStopped(STATE, self._stopped)
@@ -241,9 +242,14 @@ def _cause_of(failure: apsw.Error) -> apsw.Error:
     return cause
 
 
-def translated(failure: apsw.Error) -> StorageError:
-    """Return the error of this package that corresponds to one of SQLite."""
-    if isinstance(failure, apsw.FullError):
+def translated(failure: apsw.Error, system_errno: int = 0) -> StorageError:
+    """Return the error of this package that corresponds to one of SQLite.
+
+    ``system_errno`` is that of the call of the operating system that has failed. SQLite knows a
+    full disk, and no quota that is full; it rolls the transaction back in both cases.
+    """
+    is_refused_write = getattr(failure, "extendedresult", 0) == apsw.SQLITE_IOERR_WRITE
+    if isinstance(failure, apsw.FullError) or (is_refused_write and system_errno == errno.EDQUOT):
         return StorageFull(STATE, f"no space left ({failure})")
     if isinstance(failure, apsw.CorruptError | apsw.NotADBError):
         return StateDamaged(STATE, f"SQLite cannot read it ({failure})")

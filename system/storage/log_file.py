@@ -93,8 +93,10 @@ class LogFile:
 
     def _cut(self, file: File) -> None:
         try:
-            file.truncate(self._written_bytes)
-            file.fsync()
+            # btrfs refuses any truncation while a quota is full.
+            if file.size() > self._written_bytes:
+                file.truncate(self._written_bytes)
+                file.fsync()
         except OSError as error:
             raise self._stopped("a partial line could not be removed", error) from error
 

@@ -7,7 +7,6 @@ import asyncio
 import pytest
 
 from crash_tests.rig.database import PAGE_BYTES
-from faults.injector import FaultInjector
 from system.durable.errors import StateStopped
 from system.durable.state import Transaction
 from system.durable.trigger import TriggerSpec
@@ -15,7 +14,7 @@ from system.errors import StorageFull
 from tests.unit.durable.durable_bench import Bench
 
 
-def overflow(bench: Bench, plan: str, number: int) -> tuple[list[object], FaultInjector]:
+def overflow(bench: Bench, number: int) -> list[object]:
     """Run transactions that are larger than the cache of SQLite, at the same time."""
     bench.do(lambda transaction: transaction.execute("PRAGMA cache_size=4"))
     spec = TriggerSpec("IMMEDIATE", "x" * 10 * PAGE_BYTES, session_id="s")
@@ -28,18 +27,18 @@ def overflow(bench: Bench, plan: str, number: int) -> tuple[list[object], FaultI
         works = (bench.state.run(emit_many) for _ in range(number))
         return list(await asyncio.gather(*works, return_exceptions=True))
 
-    faults = bench.fail(plan)
     results = bench.world.loop.run_until_complete(at_once())
-    assert faults.fired
     assert bench.stores.queue.next_due_at() is None
-    return results, faults
+    return results
 
 
 @pytest.mark.parametrize("number", [1, 3])
 def test_a_disk_that_is_full_before_the_commit_undoes_the_transaction_and_no_more(
     bench: Bench, number: int
 ) -> None:
-    results, faults = overflow(bench, "write *state.db-wal #1+ ENOSPC", number)
+    faults = bench.fail("write *state.db-wal #1+ ENOSPC")
+    results = overflow(bench, number)
+    assert faults.fired
     assert [type(each) for each in results] == [StorageFull] * number
     assert bench.state.stopped is None
     faults.remove()
@@ -49,6 +48,7 @@ def test_a_disk_that_is_full_before_the_commit_undoes_the_transaction_and_no_mor
 
 
 def test_a_disk_that_fails_before_the_commit_stops_the_database(bench: Bench) -> None:
-    results, _ = overflow(bench, "write *state.db-wal #1+ EIO", 3)
+    bench.fail("write *state.db-wal #1+ EIO")
+    results = overflow(bench, 3)
     assert [type(each) for each in results] == [StateStopped] * 3
     assert "Input/output error" in str(bench.state.stopped)

@@ -115,7 +115,8 @@ async def abandoned_during_its_sync(bench: Bench) -> tuple[HeldWorkers, asyncio.
     bench.here.files.calls.clear()
     syncing = asyncio.create_task(recorder.barrier())
     await workers.is_held.wait()
-    bench.here.files.fail("append", SEGMENT, errno.EIO)
+    bench.here.files.transfer_less("append", SEGMENT, 9)
+    bench.here.files.fail("append", SEGMENT, errno.EIO, nth=2)
     bench.here.files.fail("truncate", SEGMENT, errno.EIO)
     with pytest.raises(BarrierFailed):
         recorder.record_event(*EVENTS[3])
@@ -130,7 +131,7 @@ def test_an_abandoned_segment_is_closed_after_its_sync(bench: Bench) -> None:
             await syncing
         # The kernel reports a failure only to descriptors that were open at the time.
         calls = [each for each in bench.here.files.calls if each.endswith(SEGMENT)]
-        assert calls == [f"fdatasync wal/{SEGMENT}", f"close wal/{SEGMENT}"]
+        assert calls == [f"{each} wal/{SEGMENT}" for each in ("append", "fdatasync", "close")]
 
     run(work())
 

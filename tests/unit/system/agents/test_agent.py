@@ -93,10 +93,9 @@ def test_an_ended_or_stopped_agent_receives_nothing() -> None:
 def test_an_unsynced_line_that_cannot_be_removed_stops_the_agent() -> None:
     room, ada = opened()
     agent = room.agent(ada)
-    room.files.fail("append", "events.jsonl", errno.ENOSPC)
-    room.files.fail("truncate", "events.jsonl 5", errno.EIO)
-    for fault in room.files.faults:
-        fault.ending = "events.jsonl"
+    room.files.transfer_less("append", "events.jsonl", 9)
+    room.files.fail("append", "events.jsonl", errno.ENOSPC, nth=2)
+    room.files.fail("truncate", "events.jsonl", errno.EIO)
 
     with pytest.raises(LogStopped):
         room.run(agent.log.append_unsynced([(event.SUSPEND_RESULT, {"state_size": 0})]))
