@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from crash_tests.mutants.folders import RECORDING_TESTS
 from oracles.recording.violations import BrokenLog, UnreportedDamage
 from oracles.violation import FalseAlarm, LostAck, Phantom, SilentEmpty, UnreadableAfterCrash
 from powercut.fuzz.mutant import Mutant
@@ -106,6 +107,23 @@ stale_entries_are_valid = Mutant(
             "system.recording.wal.segment",
             "header = SegmentHeader(first, int(ids.random_hex(_SALT_DIGITS), 16))",
             "header = SegmentHeader(first, 0)",
+        ),
+    ),
+)
+
+response_outlives_its_start = Mutant(
+    "a response counts as durable although a failed barrier may have lost the start before it",
+    patches=(
+        SourcePatch(
+            "system.recording.wal.recording",
+            "if execution.is_finished and execution.start_entry in self.log.doubtful:",
+            "if False:",
+        ),
+    ),
+    tests=(
+        (
+            f"{RECORDING_TESTS}/test_failed_barriers.py"
+            "::test_a_response_is_durable_although_the_log_may_have_lost_its_start[finalize]"
         ),
     ),
 )
