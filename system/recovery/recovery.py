@@ -8,7 +8,7 @@ unchanged; it never stops the others.
 from __future__ import annotations
 
 import gc
-from asyncio import wait
+from asyncio import CancelledError, wait
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Final, TypeAlias
@@ -80,7 +80,9 @@ async def _close(recovery: RootRecovery) -> None:
     orchestrator.closing = True
     orchestrator.stop_waiting()
     while tasks := orchestrator.at_work():
-        await wait(tasks)
+        # Otherwise a second cancellation would leave the root locked.
+        with suppress(CancelledError):
+            await wait(tasks)
     # The logs of new agents are not among those that were found.
     new = [agent.log.log for agent in orchestrator.agents.values() if agent.log.log is not None]
     for log in {log.path: log for log in (*recovery.logs.values(), *new)}.values():

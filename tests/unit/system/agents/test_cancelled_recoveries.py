@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -14,7 +15,8 @@ from system.ports import Workers
 from system.recovery.open_logs import SESSIONS_A_CALL
 from system.runtime import Runtime
 from system.together import together
-from tests.unit.system.agents.room import Room
+from tests.unit.system.agents.fake_provider import script
+from tests.unit.system.agents.room import Room, log_of
 
 T = TypeVar("T")
 
@@ -105,6 +107,45 @@ async def _cancel_recovery(room: Room, steps: int) -> bool:
         await recovery
         return True
     return False
+
+
+def test_a_recovery_that_is_cancelled_twice_frees_the_lock() -> None:
+    has_ended, were_cancelled_twice, steps = False, 0, 0
+    while not has_ended:
+        room = Room()
+        room.open()
+        ada = room.create("Ada")
+        room.say(ada, script(("spawn_agent", {"name": "Bob", "instructions": "work"})))
+        log = log_of(room.session(room.named("Bob").agent_id))
+        room.files.fail("append", log, errno.ENOSPC, sticky=True)
+        room.say(ada, script(("send_message", {"to": "Bob", "payload": "hello"})))
+        room.kill()
+        # The recovery has a task that writes the message later.
+        room.files.fail("append", log, errno.ENOSPC, sticky=True)
+        has_ended, is_second = room.run(_cancel_twice(room, steps))
+        were_cancelled_twice += is_second
+        room.files.faults.clear()
+        room.reopen() if has_ended else room.open()
+        room.check_no_failures()
+        steps += 1
+    assert were_cancelled_twice > 5
+
+
+async def _cancel_twice(room: Room, steps: int) -> tuple[bool, bool]:
+    """Cancel a recovery after so many steps, and again in the next one.
+
+    Returns whether it had ended before the first time, and whether it was cancelled twice.
+    """
+    recovery = asyncio.create_task(Runtime.recover(room.host, room.providers))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    recovery.cancel()
+    await asyncio.sleep(0)
+    is_second = recovery.cancel()
+    with suppress(asyncio.CancelledError):
+        await recovery
+        return True, False
+    return False, is_second
 
 
 def test_works_end_together_although_one_fails() -> None:
