@@ -230,13 +230,16 @@ class WriteAheadLog:
         self, segment: WalSegment, error: Exception, *, are_written: bool = True
     ) -> None:
         """Abandon a segment; its entries after ``durable``, and gathered ones, are in doubt."""
-        if segment is self._segment:
-            self.last = max(self.last, segment.last)
-            numbers = range(self.durable + 1, self.last + 1)
-            self.doubtful.add(numbers, error, are_written=are_written)
-            self._gathered, self._gathered_bytes = [], 0
+        is_open = segment is self._segment
+        if not is_open and (segment.last <= self.durable or segment.last in self.doubtful):
+            return  # it was abandoned, or finished durably, during the sync
+        self.last = max(self.last, segment.last)
+        numbers = range(self.durable + 1, self.last + 1)
+        self.doubtful.add(numbers, error, are_written=are_written)
+        self._gathered, self._gathered_bytes = [], 0
+        if is_open:
             self._finish(segment)
-            self.on_doubt(self.durable)
+        self.on_doubt(self.durable)
 
     @property
     def has_segments(self) -> bool:

@@ -32,6 +32,27 @@ def test_a_disk_that_is_full_at_a_barrier_is_a_failed_barrier(bench: Bench, call
     run(work())
 
 
+def test_a_barrier_that_fails_after_a_cancelled_close_is_noticed_by_the_next_one(
+    bench: Bench,
+) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder, execution_id = bench.started(4)
+        recorder.append_response(RESPONSE)
+        bench.here.files.fail("fdatasync", SEGMENT, errno.EIO)
+        closing = asyncio.create_task(bench.recording.close())
+        await asyncio.sleep(0)
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        await bench.recording.close()
+        assert bench.names("wal") == []
+        await bench.open()
+        assert bench.store.load(execution_id).final_response == RESPONSE
+
+    run(work())
+
+
 def test_a_failed_barrier_has_one_remedy(bench: Bench) -> None:
     async def work() -> None:
         await bench.open()
