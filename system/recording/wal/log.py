@@ -340,10 +340,12 @@ class WriteAheadLog:
     def finish_through(self, sequence: int) -> int:
         """Finish the open segment if it has no entry above ``sequence``.
 
+        Its entries are durable, or in doubt, also if a sync of it is still under way.
+
         Returns the number of the first segment that cannot be removed after that.
         """
         newest = self._segment
-        if newest is not None and self.last <= sequence and not self._syncing:
+        if newest is not None and self.last <= sequence:
             self._finish(newest)
         needed = [path for path, last in self.segments if last > sequence]
         if needed:

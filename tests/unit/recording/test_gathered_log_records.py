@@ -166,3 +166,16 @@ def test_a_barrier_of_lost_log_records_makes_no_sync(bench: Bench) -> None:
         assert bench.here.files.calls == []
 
     run(work())
+
+
+def test_log_records_that_are_gathered_when_the_log_is_closed_are_written(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        execution_id = gathering(bench).start(ENVELOPE, events=EVENTS[:3])
+        # An execution under way may record in the last round of a close, after its checkpoint.
+        bench.recording.log.close()
+        assert bench.count("append") == 2  # the header of the segment, and the log records
+        await bench.open()
+        assert len(bench.store.load(execution_id).events) == 3
+
+    run(work())
