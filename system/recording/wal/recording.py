@@ -232,9 +232,8 @@ class WalRecording:
         if records or snapshots or is_stale:
             await self._host.workers.run(lambda: self._write_packs(records, snapshots))
             await self._settle(sequence)
-        for execution_id, view in done.items():
-            if self.waiting.get(execution_id) is view:
-                self.forget(execution_id)
+        for execution_id in done:
+            self.forget(execution_id)
 
     def _write_packs(
         self, records: Sequence[ExecutionView], snapshots: Sequence[ExecutionView]
