@@ -128,24 +128,33 @@ def test_an_execution_may_end_during_a_checkpoint(bench: Bench) -> None:
     run(work())
 
 
+async def record_until_due(bench: Bench) -> int:
+    """Record executions until a checkpoint is due; return their number."""
+    number = 0
+    while not bench.recording.is_checkpoint_due:
+        number += 1
+        recorder, _ = bench.started(0)
+        recorder.complete(FAILURE)
+        await recorder.barrier()
+    return number
+
+
 def test_a_full_segment_makes_a_checkpoint_due(bench: Bench) -> None:
     async def work() -> None:
         await bench.open(segment_bytes=3000)
-        number = 0
-        while not (before := bench.recording.is_checkpoint_due):
-            number += 1
-            recorder, _ = bench.started(0)
-            recorder.complete(FAILURE)
-            await recorder.barrier()
+        number = await record_until_due(bench)
         bench.here.files.fail("open-create", "", errno.ENOSPC)
         with pytest.raises(StorageFull):
             await bench.recording.checkpoint()
         # After a refusal another segment fills up first.
-        assert (before, bench.recording.is_checkpoint_due) == (True, False)
+        assert not bench.recording.is_checkpoint_due
         bench.here.files.faults.clear()
         await bench.recording.checkpoint()
         assert len(list(bench.recording.files.list_all())) == number > 3
         assert bench.names("records") == ["00000002.pack"]
+        # After a success the next full segment makes one due again.
+        await record_until_due(bench)
+        assert len(bench.recording.log.segments) == 1
 
     run(work())
 
