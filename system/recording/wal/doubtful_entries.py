@@ -30,7 +30,7 @@ class DoubtfulEntries:
         self._doubts: list[_Doubt] = []
 
     def __contains__(self, sequence: int) -> bool:
-        return any(sequence in doubt.numbers for doubt in self._doubts)
+        return sequence <= self.last and any(sequence in each.numbers for each in self._doubts)
 
     def add(self, numbers: range, error: Exception, *, are_written: bool) -> None:
         """Put entries in doubt because of an error: all that are not durable.
