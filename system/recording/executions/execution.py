@@ -6,7 +6,7 @@ where they write its log records.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import chain
 from typing import Final, NamedTuple
@@ -38,7 +38,7 @@ from system.storage.codec import canonical
 from system.storage.line import timestamp
 
 _START: Final = int(EntryType.START)
-_EVENT_TYPES: Final = frozenset(EventType) - {EventType.FINAL_RESPONSE}
+_EVENT_TYPES: Final = tuple(each for each in EventType if each is not EventType.FINAL_RESPONSE)
 _IS_FINISHED: Final = "Cannot record after finalization"
 _REASONS: Final = frozenset(map(str, Reason))
 _NEVER_LIFTED: Final = frozenset((Reason.RECORDING_FAILURE, Reason.RECORD_CORRUPTED))
@@ -147,7 +147,7 @@ class Execution:
             LogRecord(_START, encoded_log_record(0, start_payload(start, envelope.frozen), end))
         ]
         for number, (event_type, value) in enumerate(events, 1):
-            if not _is_among(event_type, EVENTS_AFTER[last_event]):
+            if event_type not in EVENTS_AFTER[last_event]:
                 raise _refusal(last_event, event_type)
             encoded = encoded_log_record(number, FrozenJson.of(value).encoded, end)
             log_records.append(LogRecord(ENTRY_OF_EVENT[event_type], encoded))
@@ -203,9 +203,9 @@ class Execution:
     def check_next(self, event_type: EventType) -> None:
         """Raise the error for an event that may not come next; raises as ``next_event``."""
         lost = self.has_lost_events
-        if _is_among(event_type, EVENTS_AFTER[self.last_event]) and not lost:
+        if event_type in EVENTS_AFTER[self.last_event] and not lost:
             return
-        if lost and not self.is_finished and _is_among(event_type, _EVENT_TYPES):
+        if lost and not self.is_finished and event_type in _EVENT_TYPES:
             raise EventLost(self.execution_id, "an earlier event of this execution is lost")
         raise _refusal(self.last_event, event_type)
 
@@ -320,18 +320,13 @@ class Execution:
         return [*self.log_records.now().all(), final]
 
 
-def _is_among(event_type: object, types: Container[EventType]) -> bool:
-    """Return whether a type is one of these; callers may have no type checker."""
-    return isinstance(event_type, str) and event_type in types
-
-
 def _refusal(last_event: EventType | None, event_type: EventType) -> RecorderError:
     """Return the error for an event that may not follow ``last_event``."""
     if last_event == EventType.FINAL_RESPONSE:
         return RecorderError(_IS_FINISHED)
     if event_type == EventType.FINAL_RESPONSE:
         return RecorderError("Cannot record FINAL_RESPONSE; finalize does")
-    if not _is_among(event_type, _EVENT_TYPES):
+    if event_type not in _EVENT_TYPES:
         return RecorderError(f"Cannot record an event of unknown type {shown(event_type, 100)}")
     return RecorderError(f"Cannot record: {order_problem(last_event, event_type)}")
 

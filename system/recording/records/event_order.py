@@ -14,25 +14,27 @@ from typing import Final
 
 from system.recording.records.event import EventType
 
-AFTER: Final[Mapping[str | None, frozenset[EventType]]] = MappingProxyType(
+AFTER: Final[Mapping[str | None, tuple[EventType, ...]]] = MappingProxyType(
     {
-        None: frozenset({EventType.INTENT_RECEIVED}),
-        EventType.INTENT_RECEIVED: frozenset({EventType.ROUTER_DECISION}),
-        EventType.ROUTER_DECISION: frozenset({EventType.AGENT_ATTEMPT_START}),
-        EventType.AGENT_ATTEMPT_START: frozenset(
-            {EventType.AGENT_ATTEMPT_END, EventType.FINAL_RESPONSE}
-        ),
-        EventType.AGENT_ATTEMPT_END: frozenset(
-            {EventType.FALLBACK_TRIGGERED, EventType.FINAL_RESPONSE}
-        ),
-        EventType.FALLBACK_TRIGGERED: frozenset({EventType.AGENT_ATTEMPT_START}),
-        EventType.FINAL_RESPONSE: frozenset[EventType](),
+        None: (EventType.INTENT_RECEIVED,),
+        EventType.INTENT_RECEIVED: (EventType.ROUTER_DECISION,),
+        EventType.ROUTER_DECISION: (EventType.AGENT_ATTEMPT_START,),
+        EventType.AGENT_ATTEMPT_START: (EventType.AGENT_ATTEMPT_END, EventType.FINAL_RESPONSE),
+        EventType.AGENT_ATTEMPT_END: (EventType.FALLBACK_TRIGGERED, EventType.FINAL_RESPONSE),
+        EventType.FALLBACK_TRIGGERED: (EventType.AGENT_ATTEMPT_START,),
+        EventType.FINAL_RESPONSE: (),
     }
 )
-"""The events that may follow each event, or begin an execution (None)."""
+"""The events that may follow each event, or begin an execution (None).
 
-EVENTS_AFTER: Final[Mapping[str | None, frozenset[EventType]]] = MappingProxyType(
-    {previous: following - {EventType.FINAL_RESPONSE} for previous, following in AFTER.items()}
+They are tuples, in which any value can be looked up: callers may have no type checker.
+"""
+
+EVENTS_AFTER: Final[Mapping[str | None, tuple[EventType, ...]]] = MappingProxyType(
+    {
+        previous: tuple(each for each in following if each is not EventType.FINAL_RESPONSE)
+        for previous, following in AFTER.items()
+    }
 )
 """The same without the final response, which needs no earlier event if it reports an error."""
 
