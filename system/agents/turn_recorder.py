@@ -96,10 +96,7 @@ class TurnRecorder:
     async def end_attempt(self, presented: Sequence[str]) -> None:
         """Record that the provider has answered."""
         if self._is_open:
-            with suppress(StorageError, OSError):
-                await self._record(
-                    EventType.AGENT_ATTEMPT_END, self._payloads.attempt_end(presented)
-                )
+            await self._record(EventType.AGENT_ATTEMPT_END, self._payloads.attempt_end(presented))
 
     async def commit(self, turn: TurnComplete) -> None:
         """Record the response of a turn whose line is durable, without a barrier."""
@@ -112,19 +109,24 @@ class TurnRecorder:
             return
         reason = reason_of(failure)
         error = error_of(code_of(failure), reason)
-        with suppress(StorageError, OSError):
-            if self._recorder.last_event == EventType.AGENT_ATTEMPT_START:
-                attempt_end = self._payloads.attempt_end(presented, error)
-                await self._record(EventType.AGENT_ATTEMPT_END, attempt_end)
-            if self._recorder.last_event == EventType.AGENT_ATTEMPT_END:
-                fallback = self._payloads.fallback(reason, after_ns)
-                await self._record(EventType.FALLBACK_TRIGGERED, fallback)
+        is_kept = True
+        if self._recorder.last_event == EventType.AGENT_ATTEMPT_START:
+            attempt_end = self._payloads.attempt_end(presented, error)
+            is_kept = await self._record(EventType.AGENT_ATTEMPT_END, attempt_end)
+        if is_kept and self._recorder.last_event == EventType.AGENT_ATTEMPT_END:
+            fallback = self._payloads.fallback(reason, after_ns)
+            await self._record(EventType.FALLBACK_TRIGGERED, fallback)
         await self._complete(self._payloads.failure(error))
 
-    async def _record(self, event_type: EventType, payload: FrozenJson) -> None:
-        self._recorder.record_event(event_type, payload)
-        if self._is_durable_at_once:
-            await self._recorder.barrier()
+    async def _record(self, event_type: EventType, payload: FrozenJson) -> bool:
+        """Record an event, or lose it; return whether the disk has taken it."""
+        try:
+            self._recorder.record_event(event_type, payload)
+            if self._is_durable_at_once:
+                await self._recorder.barrier()
+        except (StorageError, OSError):
+            return False
+        return True
 
     async def _complete(self, response: FrozenJson) -> None:
         self._is_open = False

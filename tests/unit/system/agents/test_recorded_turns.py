@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import itertools
 import json
 from collections.abc import AsyncIterator
 from functools import partial
@@ -19,6 +20,7 @@ from system.recording.records.header import Reason
 from system.recording.records.record import ExecutionRecord
 from system.recording.records.structure import find_problems
 from system.recording.replays.replay import replay
+from system.recording.wal.log import WriteAheadLog
 from system.recovery.recovery_text import recovery_text
 from system.runtime import Options
 from tests.unit.system.agents.fake_provider import FakeConversation
@@ -344,6 +346,23 @@ def test_every_event_has_a_barrier_if_that_is_asked_for() -> None:
     room.say(ada, "hello")
     assert room.files.calls.count(f"fdatasync wal/{SEGMENT}") == 3
     assert types(only(room)) == COMPLETE
+
+
+def test_a_failed_turn_without_a_thread_for_a_barrier_records_only_its_response_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    room, ada = opened(Options(recording=RecordingOptions(Durability.EVENTS)))
+    barriers, barrier = itertools.count(1), WriteAheadLog.barrier
+
+    def one_refused(log: WriteAheadLog, sequence: int) -> asyncio.Future[None]:
+        if next(barriers) == 2:
+            raise OSError(errno.EAGAIN, "can't start new thread")
+        return barrier(log, sequence)
+
+    monkeypatch.setattr(WriteAheadLog, "barrier", one_refused)
+    room.provider.fail("send")
+    room.say(ada, "hello")
+    assert types(only(room)) == [*ATTEMPT, "AGENT_ATTEMPT_END", "FINAL_RESPONSE"]
 
 
 def test_many_turns_lead_to_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
