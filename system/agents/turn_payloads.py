@@ -113,6 +113,19 @@ class TurnPayloads:
             % (after_ns, self._agent.agent_id, canonical_text(reason))
         )
 
+    def response(self, turn: TurnComplete) -> FrozenJson:
+        """Return the final response of the committed turn, which its line determines.
+
+        A turn whose line has activities is IRREVERSIBLE (docs/recording.md, Recorded turns).
+        """
+        effects = _EFFECTS % _IRREVERSIBLE if turn.work.activities else b""
+        return FrozenJson(
+            _RESPONSE % (
+                canonical_text(turn.identity), canonical_text(turn.provider), effects,
+                self._turn_id, canonical_text(turn.response),
+            )
+        )  # fmt: skip
+
     def failure(self, error: JsonObject) -> FrozenJson:
         """Return the final response of a turn that has failed."""
         return FrozenJson(
@@ -134,17 +147,3 @@ def _texts(texts: Iterable[str]) -> bytes:
 def error_of(code: FailureCode, message: str) -> JsonObject:
     """Return the error of a turn, as events and responses have it."""
     return {"code": str(code), "message": message}
-
-
-def response_of(turn: TurnComplete) -> FrozenJson:
-    """Return the final response of a committed turn, which its line determines.
-
-    A turn whose line has activities is IRREVERSIBLE (docs/recording.md, Recorded turns).
-    """
-    effects = _EFFECTS % _IRREVERSIBLE if turn.work.activities else b""
-    return FrozenJson(
-        _RESPONSE % (
-            canonical_text(turn.identity), canonical_text(turn.provider), effects,
-            canonical_text(turn.turn_id), canonical_text(turn.response),
-        )
-    )  # fmt: skip

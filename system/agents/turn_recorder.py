@@ -13,7 +13,7 @@ from enum import Enum
 
 from system.agents.turn_complete import TurnComplete
 from system.agents.turn_failed import code_of
-from system.agents.turn_payloads import SIDE_EFFECTS, TurnPayloads, error_of, response_of
+from system.agents.turn_payloads import SIDE_EFFECTS, TurnPayloads, error_of
 from system.errors import StorageError
 from system.foreign import reason_of
 from system.option_check import check_member
@@ -101,7 +101,7 @@ class TurnRecorder:
     async def commit(self, turn: TurnComplete) -> None:
         """Record the response of a turn whose line is durable, without a barrier."""
         if self._is_open:
-            await self._complete(response_of(turn))
+            await self._complete(self._payloads.response(turn))
 
     async def fail(self, failure: BaseException, presented: Sequence[str], after_ns: int) -> None:
         """Record that the turn has failed, and runs again after ``after_ns``."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from system.agents.agent import Agent
 from system.agents.session_data import RecordedTurn
-from system.agents.turn_payloads import SIDE_EFFECTS, TurnPayloads, response_of
+from system.agents.turn_payloads import SIDE_EFFECTS, TurnPayloads
 from system.errors import StorageError
 from system.ports import Clock
 from system.recording.executions.execution import Execution
@@ -123,7 +123,7 @@ def _finish(execution: Execution, turn: TurnPayloads, recorded: RecordedTurn) ->
     }
     for event_type in _PREFIX[execution.event_count :]:
         execution.add_event(event_type, payloads[event_type], recorded.begun.ts)
-    execution.add_event(EventType.FINAL_RESPONSE, response_of(recorded.turn), recorded.ts)
+    execution.add_event(EventType.FINAL_RESPONSE, turn.response(recorded.turn), recorded.ts)
 
 
 def _payloads(agent: Agent, recorded: RecordedTurn) -> TurnPayloads:

@@ -10,7 +10,7 @@ import pytest
 from system.agents.outbox import Outbox
 from system.agents.turn_complete import TurnComplete
 from system.agents.turn_failed import FailureCode
-from system.agents.turn_payloads import TurnPayloads, error_of, response_of
+from system.agents.turn_payloads import TurnPayloads, error_of
 from system.agents.turn_work import OutboxActivity, TurnWork
 from system.ports import JsonObject
 from system.recording.records.envelope_hash import compute_envelope_hash
@@ -97,7 +97,7 @@ def test_a_response_names_irreversible_effects(activities: tuple[OutboxActivity,
     turn = TurnComplete(
         "t" * 32, ["m0"], NAME, "scripted", NAME, Outbox(), work=TurnWork(activities)
     )
-    response = response_of(turn)
+    response = payloads().response(turn)
     metadata = {"turnId": "t" * 32, "provider": "scripted", "identity": NAME}
     if activities:
         metadata["sideEffectClass"] = "IRREVERSIBLE"
