@@ -129,7 +129,8 @@ class RecorderBackend(Protocol):
 class Recorder:
     """An ``ExecutionRecorder`` over a backend; one for each execution.
 
-    Raises ``ValueError`` for a ``sample_rate`` that is no number from 0.0 to 1.0.
+    ``sample_rate`` is a number from 0.0 to 1.0; it is not checked here, because a runtime makes a
+    recorder for each turn.
 
     If not ``at_once``, it does not write its log records itself: they are written together with
     those of other executions, by the next barrier, or in the next round of the event loop.
@@ -147,7 +148,7 @@ class Recorder:
         self._clock = clock
         self._ids = ids
         self._backend = backend
-        self._sample_rate = checked_rate(sample_rate)
+        self._sample_rate = sample_rate
         self._at_once = at_once
         self._execution: Execution | None = None
         self.is_sampled_out = False
@@ -275,6 +276,8 @@ class InMemoryExecutionRecorder(Recorder):
     """A recorder in memory, for callers without a disk; a crash loses its execution.
 
     The execution is in ``store`` from its start, so that open executions can be found there.
+
+    Raises ``ValueError`` for a ``sample_rate`` that is no number from 0.0 to 1.0.
     """
 
     def __init__(
@@ -285,4 +288,4 @@ class InMemoryExecutionRecorder(Recorder):
         sample_rate: float = 1.0,
     ) -> None:
         backend = InMemoryExecutionStore(clock) if store is None else store
-        super().__init__(clock, ids, backend, sample_rate)
+        super().__init__(clock, ids, backend, checked_rate(sample_rate))

@@ -9,7 +9,7 @@ from system.recording.executions.execution import ExecutionView
 from system.recording.recorder import Recorder
 from system.recording.records.errors import RecorderError
 from system.recording.records.event import ExecutionEvent
-from system.recording.records.execution_id import is_execution_id
+from system.recording.records.execution_id import checked_rate, is_execution_id
 from system.recording.records.invalidation import check_not_running, invalidated
 from system.recording.records.record import ExecutionRecord
 from system.recording.stores.pack_stream import PackStream
@@ -116,9 +116,13 @@ class WalExecutionStore:
 
 
 class WalExecutionRecorder(Recorder):
-    """A recorder that writes to the write-ahead log, so every durable event survives a crash."""
+    """A recorder that writes to the write-ahead log, so every durable event survives a crash.
+
+    Raises ``ValueError`` for a ``sample_rate`` that is no number from 0.0 to 1.0.
+    """
 
     def __init__(
         self, host: Host, recording: WalRecording, sample_rate: float = 1.0, *, at_once: bool = True
     ) -> None:
-        super().__init__(host.clock, host.ids, recording, sample_rate, at_once=at_once)
+        rate = checked_rate(sample_rate)
+        super().__init__(host.clock, host.ids, recording, rate, at_once=at_once)
