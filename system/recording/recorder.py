@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import Final, Protocol
 
 from system.errors import StorageError
 from system.foreign import shown
@@ -21,6 +21,9 @@ from system.recording.records.execution_id import checked_rate, is_sampled, new_
 from system.recording.records.invalidation import is_text
 from system.recording.records.record import ExecutionRecord
 from system.recording.stores.memory_store import InMemoryExecutionStore
+
+_KEPT_IN_MEMORY: Final = suppress(OSError, StorageError)
+"""For a response that the disk refuses: the next checkpoint writes the record from memory."""
 
 
 class ExecutionRecorder(Protocol):
@@ -216,12 +219,11 @@ class Recorder:
     def complete(self, final_response: object) -> ExecutionRecord | None:
         if (execution := self._started()) is None:
             return None
-        with suppress(OSError, StorageError):
+        with _KEPT_IN_MEMORY:
             self._backend.prepare()
         log_record = execution.final_event(final_response)
         log_records = execution.log_records_with(log_record)
-        # A refused response is kept in memory until the next checkpoint writes the record.
-        with suppress(OSError, StorageError):
+        with _KEPT_IN_MEMORY:
             self._append(execution, log_record)
         execution.add(log_record)
         self._backend.end(execution)
@@ -230,10 +232,10 @@ class Recorder:
     def append_response(self, final_response: object) -> None:
         """Do the same as ``complete``, for a caller that does not need the record."""
         if (execution := self._started()) is not None:
-            with suppress(OSError, StorageError):
+            with _KEPT_IN_MEMORY:
                 self._backend.prepare()
             log_record = execution.final_event(final_response)
-            with suppress(OSError, StorageError):
+            with _KEPT_IN_MEMORY:
                 self._append(execution, log_record)
             execution.add(log_record)
             self._backend.end(execution)
