@@ -149,7 +149,7 @@ def _durable(value: Json, seq: int) -> int:
 def timestamp(wall_ns: int) -> str:
     """Return a wall-clock time (nanoseconds since 1970) as ISO 8601 in UTC, microseconds."""
     seconds, microseconds = divmod(wall_ns // 1000, 1_000_000)
-    return f"{_second(seconds)}.{microseconds:06d}Z"
+    return f"{_second(seconds)}.{str(microseconds).zfill(6)}Z"
 
 
 @lru_cache(maxsize=2)
