@@ -144,7 +144,7 @@ class Execution:
         start = StartHeader(execution_id, created, envelope.hash, side_effects, re_execution_of)
         end, last_event = end_of_log_record(execution_id, created), None
         log_records = [
-            LogRecord(_START, encoded_log_record(0, start_payload(start, envelope.frozen), end))
+            LogRecord(_START, encoded_log_record(0, start_payload(start, envelope.encoded), end))
         ]
         for number, (event_type, value) in enumerate(events, 1):
             if event_type not in EVENTS_AFTER[last_event]:

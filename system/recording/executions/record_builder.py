@@ -109,9 +109,9 @@ class RecordBuilder:
         return ExecutionRecord(header, self.envelope, tuple(self.events), self.response).sealed()
 
 
-def start_payload(start: StartHeader, envelope: FrozenJson) -> bytes:
-    """Return the payload of the log record that starts an execution."""
-    return b'{"envelope":%s,"header":%s}' % (envelope.encoded, start.encoded())
+def start_payload(start: StartHeader, envelope: bytes) -> bytes:
+    """Return the payload of the log record that starts an execution; ``envelope`` is JSON."""
+    return b'{"envelope":%s,"header":%s}' % (envelope, start.encoded())
 
 
 def _split(payload: bytes) -> tuple[bytes, bytes]:

@@ -53,9 +53,9 @@ def hash_of_envelope(envelope: FrozenJson) -> str:
 
 
 class FrozenEnvelope(NamedTuple):
-    """An envelope, a JSON object, and its hash."""
+    """The canonical JSON of an envelope, an object, and its hash."""
 
-    frozen: FrozenJson
+    encoded: bytes
     hash: str
 
     @classmethod
@@ -64,7 +64,7 @@ class FrozenEnvelope(NamedTuple):
         if isinstance(envelope, FrozenEnvelope):
             return envelope
         frozen = FrozenJson.of_object(envelope, "envelope")
-        return cls(frozen, hash_of_envelope(frozen))
+        return cls(frozen.encoded, hash_of_envelope(frozen))
 
     @classmethod
     def of_parts(cls, hashed: bytes, routing: bytes) -> FrozenEnvelope:
@@ -73,7 +73,7 @@ class FrozenEnvelope(NamedTuple):
         ``routing`` is its member ``routingMetadata``. ``hashed`` has the others, at least one, and
         their names sort before ``routingMetadata``.
         """
-        return cls(FrozenJson(_WITH_ROUTING % (hashed[:-1], routing)), hash_text(hashed))
+        return cls(_WITH_ROUTING % (hashed[:-1], routing), hash_text(hashed))
 
 
 def matching_function(
