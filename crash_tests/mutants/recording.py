@@ -80,7 +80,7 @@ record_is_replayable_from_its_start = Mutant(
     (
         SourcePatch(
             "system.recording.executions.execution",
-            "self.reason: str | None = Reason.EXECUTION_INCOMPLETE",
+            "self.reason: str | None = _INCOMPLETE",
             "self.reason: str | None = None",
         ),
         SourcePatch(
@@ -207,7 +207,7 @@ response_lifts_every_reason = Mutant(
     (
         SourcePatch(
             "system.recording.executions.execution",
-            "if self.is_finished and self.reason == Reason.EXECUTION_INCOMPLETE:",
+            "if self.is_finished and self.reason == _INCOMPLETE:",
             "if self.is_finished:",
         ),
         SourcePatch(

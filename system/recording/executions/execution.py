@@ -38,6 +38,10 @@ from system.storage.codec import canonical
 from system.storage.line import timestamp
 
 _START: Final = int(EntryType.START)
+# In Python 3.11 the look-up of a member of an enum takes longer than a call.
+_FINAL: Final = EventType.FINAL_RESPONSE
+_INCOMPLETE: Final = Reason.EXECUTION_INCOMPLETE
+_LOST: Final = Reason.RECORDING_FAILURE
 _EVENT_TYPES: Final = tuple(each for each in EventType if each is not EventType.FINAL_RESPONSE)
 _IS_FINISHED: Final = "Cannot record after finalization"
 _REASONS: Final = frozenset(map(str, Reason))
@@ -117,7 +121,7 @@ class Execution:
         self.envelope_hash: Final = start.envelope_hash
         self.log_records: Final = LogRecordList(log_records)
         self.last_event = last_event
-        self.reason: str | None = Reason.EXECUTION_INCOMPLETE
+        self.reason: str | None = _INCOMPLETE
         # The numbers in a write-ahead log of the last entry of its start, and of its last entry.
         self.start_entry = self.last_entry = 0
         self._clock = clock
@@ -172,7 +176,7 @@ class Execution:
     @property
     def has_lost_events(self) -> bool:
         """Whether an event could not be written; only the final response may follow."""
-        return self.reason == Reason.RECORDING_FAILURE
+        return self.reason == _LOST
 
     @property
     def is_corrupted(self) -> bool:
@@ -182,7 +186,7 @@ class Execution:
     @property
     def is_finished(self) -> bool:
         """Whether the final response is recorded."""
-        return self.last_event == EventType.FINAL_RESPONSE
+        return self.last_event == _FINAL
 
     def keep_long_parts_in(self, make_spool: Callable[[], Spool], most_bytes: int) -> None:
         """Keep long texts, and log records of more than ``most_bytes``, in a spool."""
@@ -211,11 +215,11 @@ class Execution:
 
     def final_event(self, response: object) -> LogRecord | StoredLogRecord:
         """Return the event of the final response; raises as ``next_event``."""
-        if EventType.FINAL_RESPONSE not in AFTER[self.last_event]:
+        if _FINAL not in AFTER[self.last_event]:
             self._check_early_end(response)
         if not (isinstance(response, dict) and has_long_text(response)):
             response = FrozenJson.of_object(response, "final response")
-        return self._event(EventType.FINAL_RESPONSE, response, self.now(), self._mark_of_final())
+        return self._event(_FINAL, response, self.now(), self._mark_of_final())
 
     def _check_early_end(self, response: object) -> None:
         """Raise the error for a final response that may not come now."""
@@ -226,12 +230,12 @@ class Execution:
         else:
             members = FrozenJson.of_object(response, "final response").members()
             failed |= members.get("status") == "error"
-        if problem := order_problem(self.last_event, EventType.FINAL_RESPONSE, failed=failed):
+        if problem := order_problem(self.last_event, _FINAL, failed=failed):
             raise RecorderError(f"Cannot record: {problem}")
 
     def _mark_of_final(self) -> bytes | None:
         """Return the reason to repeat in the final response, or None."""
-        is_lifted = self.reason == Reason.EXECUTION_INCOMPLETE
+        is_lifted = self.reason == _INCOMPLETE
         return None if is_lifted else canonical(str(self.reason))
 
     def _event(
@@ -259,12 +263,12 @@ class Execution:
         self._numbers.next()
         self.log_records.append(log_record)
         self.last_event = EVENT_OF_ENTRY[log_record.entry_type]
-        if self.is_finished and self.reason == Reason.EXECUTION_INCOMPLETE:
+        if self.is_finished and self.reason == _INCOMPLETE:
             self.reason = None
 
     def add_event(self, event_type: EventType, payload: FrozenJson, now: str) -> None:
         """Add an event that recovery has found elsewhere, in any order."""
-        reason = self._mark_of_final() if event_type == EventType.FINAL_RESPONSE else None
+        reason = self._mark_of_final() if event_type == _FINAL else None
         self.add(self._event(event_type, payload, now, reason))
 
     # -- reasons -------------------------------------------------------------------------
@@ -286,7 +290,7 @@ class Execution:
 
     def lose_events(self) -> None:
         """Record that an event could not be written."""
-        self.reason = Reason.RECORDING_FAILURE
+        self.reason = _LOST
 
     def check_open(self) -> None:
         """Raise ``RecorderError`` after the final response."""
@@ -322,9 +326,9 @@ class Execution:
 
 def _refusal(last_event: EventType | None, event_type: EventType) -> RecorderError:
     """Return the error for an event that may not follow ``last_event``."""
-    if last_event == EventType.FINAL_RESPONSE:
+    if last_event == _FINAL:
         return RecorderError(_IS_FINISHED)
-    if event_type == EventType.FINAL_RESPONSE:
+    if event_type == _FINAL:
         return RecorderError("Cannot record FINAL_RESPONSE; finalize does")
     if event_type not in _EVENT_TYPES:
         return RecorderError(f"Cannot record an event of unknown type {shown(event_type, 100)}")
