@@ -14,11 +14,17 @@ from system.agents.turn_complete import TurnComplete
 from system.agents.turn_failed import FailureCode
 from system.ports import JsonObject, SideEffectClass
 from system.recording.records.envelope_hash import FrozenEnvelope
+from system.recording.records.event import EventType
 from system.recording.records.frozen_json import FrozenJson
 from system.storage.codec import canonical_of_plain, canonical_text
 
 SIDE_EFFECTS = SideEffectClass.REVERSIBLE
 """The tools of a turn only collect effects until its line is durable."""
+
+# In Python 3.11 the look-up of a member of an enum takes longer than a call.
+_RECEIVED: Final = EventType.INTENT_RECEIVED
+_ROUTED: Final = EventType.ROUTER_DECISION
+_STARTED: Final = EventType.AGENT_ATTEMPT_START
 
 _MOST_AGENTS: Final = 1024
 """The most agents whose texts are kept as JSON."""
@@ -83,6 +89,14 @@ class TurnPayloads:
             agent.session_id, self._turn_id,
         )  # fmt: skip
         return FrozenEnvelope.of_parts(hashed, routing)
+
+    def beginning(self, retry_of: str | None) -> Sequence[tuple[EventType, FrozenJson]]:
+        """Return the events before the call of the provider, in their order."""
+        return (
+            (_RECEIVED, self.intent()),
+            (_ROUTED, self.route(retry_of)),
+            (_STARTED, self.attempt()),
+        )
 
     def intent(self) -> FrozenJson:
         """Return the payload of INTENT_RECEIVED."""

@@ -72,12 +72,9 @@ class TurnRecorder:
     async def start(self, epoch: int, retry_of: str | None) -> None:
         """Record the request, its route and the attempt; raises ``StorageError`` or ``OSError``."""
         recorder, payloads = self._recorder, self._payloads
-        events = (
-            (EventType.INTENT_RECEIVED, payloads.intent()),
-            (EventType.ROUTER_DECISION, payloads.route(retry_of)),
-            (EventType.AGENT_ATTEMPT_START, payloads.attempt()),
+        execution_id = recorder.start(
+            payloads.envelope(epoch), SIDE_EFFECTS, events=payloads.beginning(retry_of)
         )
-        execution_id = recorder.start(payloads.envelope(epoch), SIDE_EFFECTS, events=events)
         if recorder.is_sampled_out:
             self.start_members = {"sampled_out": True}
             return

@@ -22,10 +22,6 @@ from system.recording.wal.checkpoint import CHECKPOINT, Checkpoint
 from system.recording.wal.recovery import ReadLog, has_segments_or_snapshots
 from system.recovery.root_recovery import RootRecovery
 
-_PREFIX = (
-    EventType.INTENT_RECEIVED, EventType.ROUTER_DECISION, EventType.AGENT_ATTEMPT_START,
-)  # fmt: skip
-
 
 async def complete_records(recovery: RootRecovery) -> None:
     """Complete the records of committed turns, write all records, and open the recording.
@@ -116,13 +112,8 @@ def _finish(execution: Execution, turn: TurnPayloads, recorded: RecordedTurn) ->
 
     An execution that has lost an event has those of its start, which are written together.
     """
-    payloads = {
-        EventType.INTENT_RECEIVED: turn.intent(),
-        EventType.ROUTER_DECISION: turn.route(None),
-        EventType.AGENT_ATTEMPT_START: turn.attempt(),
-    }
-    for event_type in _PREFIX[execution.event_count :]:
-        execution.add_event(event_type, payloads[event_type], recorded.begun.ts)
+    for event_type, payload in turn.beginning(None)[execution.event_count :]:
+        execution.add_event(event_type, payload, recorded.begun.ts)
     execution.add_event(EventType.FINAL_RESPONSE, turn.response(recorded.turn), recorded.ts)
 
 
