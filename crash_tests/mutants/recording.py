@@ -207,7 +207,7 @@ response_lifts_every_reason = Mutant(
     (
         SourcePatch(
             "system.recording.executions.execution",
-            "if self.is_finished and self.reason == _INCOMPLETE:",
+            "if self.last_event == _FINAL and self.reason == _INCOMPLETE:",
             "if self.is_finished:",
         ),
         SourcePatch(

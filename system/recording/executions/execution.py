@@ -206,10 +206,9 @@ class Execution:
 
     def check_next(self, event_type: EventType) -> None:
         """Raise the error for an event that may not come next; raises as ``next_event``."""
-        lost = self.has_lost_events
-        if event_type in EVENTS_AFTER[self.last_event] and not lost:
+        if event_type in EVENTS_AFTER[self.last_event] and self.reason != _LOST:
             return
-        if lost and not self.is_finished and event_type in _EVENT_TYPES:
+        if self.has_lost_events and not self.is_finished and event_type in _EVENT_TYPES:
             raise EventLost(self.execution_id, "an earlier event of this execution is lost")
         raise _refusal(self.last_event, event_type)
 
@@ -263,7 +262,7 @@ class Execution:
         self._numbers.next()
         self.log_records.append(log_record)
         self.last_event = EVENT_OF_ENTRY[log_record.entry_type]
-        if self.is_finished and self.reason == _INCOMPLETE:
+        if self.last_event == _FINAL and self.reason == _INCOMPLETE:
             self.reason = None
 
     def add_event(self, event_type: EventType, payload: FrozenJson, now: str) -> None:
@@ -294,7 +293,7 @@ class Execution:
 
     def check_open(self) -> None:
         """Raise ``RecorderError`` after the final response."""
-        if self.is_finished:
+        if self.last_event == _FINAL:
             raise RecorderError(_IS_FINISHED)
 
     # -- the record ----------------------------------------------------------------------
