@@ -6,7 +6,7 @@ were in a line, and so are plain JSON.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -70,7 +70,7 @@ class TurnPayloads:
         self._turn_id = canonical_text(turn_id)
         self._agent = _agent_json(agent_id, session_id, name, provider, model)
         self._shown = shown
-        self._message_ids = _texts([str(message["message_id"]) for message in shown])
+        self._message_ids = canonical_of_plain([message["message_id"] for message in shown])
 
     def envelope(self, epoch: int | None) -> FrozenEnvelope:
         """Return the envelope; ids and ``epoch`` do not enter its hash."""
@@ -115,10 +115,10 @@ class TurnPayloads:
 
     def attempt_end(self, presented: Sequence[str], error: JsonObject | None = None) -> FrozenJson:
         """Return the payload of AGENT_ATTEMPT_END; ``presented`` includes checked messages."""
-        status, member = b"success", b""
+        texts, status, member = canonical_of_plain([*presented]), b"success", b""
         if error is not None:
             status, member = b"error", b'"error":%b,' % canonical_of_plain(error)
-        return FrozenJson(_ATTEMPT_END % (self._agent.agent_id, member, _texts(presented), status))
+        return FrozenJson(_ATTEMPT_END % (self._agent.agent_id, member, texts, status))
 
     def fallback(self, reason: str, after_ns: int) -> FrozenJson:
         """Return the payload of FALLBACK_TRIGGERED: the same agent, after a pause."""
@@ -151,11 +151,6 @@ class TurnPayloads:
 @lru_cache(maxsize=_MOST_AGENTS)
 def _agent_json(agent_id: str, session_id: str, name: str, provider: str, model: str) -> _AgentJson:
     return _AgentJson(*map(canonical_text, (agent_id, session_id, name, provider, model)))
-
-
-def _texts(texts: Iterable[str]) -> bytes:
-    """Return a list of texts as JSON."""
-    return b"[%b]" % b",".join(map(canonical_text, texts))
 
 
 def error_of(code: FailureCode, message: str) -> JsonObject:
