@@ -183,11 +183,11 @@ class WalRecording:
     def is_checkpoint_due(self) -> bool:
         """Whether a segment can be removed, and was not when a checkpoint was refused."""
         log = self.log
-        # A checkpoint that is under way removes segments in another thread.
         return (
-            not self._checkpointing.locked()
+            len(log.segments) > self._refused_segments
+            # A checkpoint that is under way removes segments in another thread.
+            and not self._checkpointing.locked()
             and log.has_superfluous_segment
-            and len(log.segments) > self._refused_segments
         )
 
     async def checkpoint(self) -> None:
