@@ -92,7 +92,7 @@ class RealFile:
 
 
 class RealFileSystem:
-    """The files below ``root``, a path of the operating system.
+    """The files below ``root``, a path of the operating system; ``""`` takes any path as it is.
 
     ``calls`` has the functions of the module ``os``, ``locks`` that of ``fcntl``; a simulated
     machine passes its own.
@@ -103,12 +103,9 @@ class RealFileSystem:
         self._calls = calls
         self._locks = locks
 
-    def _path(self, path: str) -> str:
-        return path if path.startswith("/") else self._prefix + path
-
     def open(self, path: str, mode: OpenMode) -> File:
         if mode is OpenMode.CREATE:
-            descriptor = self._calls.open(self._path(path), _FLAGS[mode], 0o644)
+            descriptor = self._calls.open(self._prefix + path, _FLAGS[mode], 0o644)
         else:
             descriptor, _ = self._opened(path, _FLAGS[mode])
             if mode is OpenMode.WRITE:
@@ -127,40 +124,40 @@ class RealFileSystem:
 
     def _opened(self, path: str, flags: int) -> tuple[int, int]:
         """Open an existing regular file; return the descriptor and the size in bytes."""
-        descriptor = self._calls.open(self._path(path), flags)
+        descriptor = self._calls.open(self._prefix + path, flags)
         try:
             status = self._calls.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise OSError(errno.EINVAL, "it is not a regular file", self._path(path))
+                raise OSError(errno.EINVAL, "it is not a regular file", self._prefix + path)
         except OSError:
             self._calls.close(descriptor)
             raise
         return descriptor, status.st_size
 
     def replace(self, source: str, target: str) -> None:
-        self._calls.replace(self._path(source), self._path(target))
+        self._calls.replace(self._prefix + source, self._prefix + target)
 
     def symlink(self, target: str, path: str) -> None:
-        self._calls.symlink(target, self._path(path))
+        self._calls.symlink(target, self._prefix + path)
 
     def readlink(self, path: str) -> str:
-        target: str = self._calls.readlink(self._path(path))
+        target: str = self._calls.readlink(self._prefix + path)
         return target
 
     def unlink(self, path: str) -> None:
-        self._calls.unlink(self._path(path))
+        self._calls.unlink(self._prefix + path)
 
     def mkdir(self, path: str) -> None:
-        self._calls.mkdir(self._path(path))
+        self._calls.mkdir(self._prefix + path)
 
     def rmdir(self, path: str) -> None:
-        self._calls.rmdir(self._path(path))
+        self._calls.rmdir(self._prefix + path)
 
     def listdir(self, path: str) -> list[str]:
-        return sorted(self._calls.listdir(self._path(path)))
+        return sorted(self._calls.listdir(self._prefix + path))
 
     def kind(self, path: str) -> FileKind | None:
-        found, mode = self._path(path), 0
+        found, mode = self._prefix + path, 0
         try:
             mode = self._calls.lstat(found).st_mode
             if stat.S_ISLNK(mode):
@@ -178,7 +175,7 @@ class RealFileSystem:
 
     def sync_dir(self, path: str) -> None:
         calls = self._calls
-        descriptor = calls.open(self._path(path), _DIRECTORY)
+        descriptor = calls.open(self._prefix + path, _DIRECTORY)
         try:
             calls.fsync(descriptor)
         finally:
@@ -268,12 +265,12 @@ def real_host(root: str, effects: Effects = NO_EFFECTS) -> Host:
     absolute = os.path.abspath(root)
     _check_root_path(absolute)
     if not os.path.isdir(absolute):
-        make_durable_directory(RealFileSystem("/"), absolute)
+        make_durable_directory(RealFileSystem(""), absolute)
     else:
         # The process that created it may have been killed before the sync. A parent that
         # this process may not read was not changed by an earlier run of it.
         with suppress(PermissionError):
-            RealFileSystem("/").sync_dir(dirname(absolute))
+            RealFileSystem("").sync_dir(dirname(absolute))
     return replace(reading_host(root), effects=effects)
 
 

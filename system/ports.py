@@ -5,8 +5,8 @@ module of ``system`` uses the operating system, but the commands print. Calls of
 are synchronous, and raise the ``OSError`` of Linux; ``Workers`` runs them in threads beside the
 event loop.
 
-Paths are plain ``str`` with ``/`` between the names. A relative path starts at the root
-of the host's data, and ``""`` is that root; an absolute one is taken as it is.
+Paths are plain ``str`` with ``/`` between the names. They start at the root of the host's data,
+and ``""`` is that root.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from system.storage.path import parent_of
 def make_durable_directory(files: FileSystem, path: str) -> None:
     """Create the directory ``path`` and its ancestors where they are missing, durably.
 
-    The ancestors end at the root of the host's data, or at ``/`` for an absolute path.
+    The ancestors end at the root of the host's data.
     Raises ``NotADirectoryError`` or another ``OSError``; new directories then stay, empty.
     """
     parent = parent_of(path)

@@ -28,7 +28,7 @@ def test_a_directory_that_is_there_may_still_need_its_barrier(here: FaultyHost) 
 
 
 def test_an_absolute_way_starts_at_the_top(here: FaultyHost) -> None:
-    files = FaultyFiles(RealFileSystem("/elsewhere"))
+    files = FaultyFiles(RealFileSystem(""))
     path = here.path("a")
 
     make_durable_directory(files, path)
