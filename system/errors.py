@@ -7,7 +7,6 @@ reason and the remedy. An ``OSError`` that has no class here is raised unchanged
 from __future__ import annotations
 
 import errno
-from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import ClassVar
 
@@ -58,14 +57,17 @@ class StorageFull(StorageError):
     cure = "make room and repeat the call"
 
 
-def raise_if_full(path: str, error: BaseException | None) -> None:
+def raise_if_full(path: str, error: BaseException) -> None:
     """Raise ``StorageFull`` about ``path`` if ``error`` means a full disk or quota."""
     if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
         raise StorageFull(path, f"no space left ({error.strerror})") from error
 
 
-class _RaisingStorageFull:
-    """A class, because a generator as a context manager takes four times as long."""
+class RaisingStorageFull:
+    """Applies ``raise_if_full`` to an exception that leaves the block.
+
+    A class, because a generator as a context manager takes four times as long.
+    """
 
     __slots__ = ("_path",)
 
@@ -81,12 +83,8 @@ class _RaisingStorageFull:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        raise_if_full(self._path, error)
-
-
-def raising_storage_full(path: str) -> AbstractContextManager[None]:
-    """Return a context that applies ``raise_if_full`` to exceptions that leave it."""
-    return _RaisingStorageFull(path)
+        if error is not None:
+            raise_if_full(self._path, error)
 
 
 class LineTooLarge(StorageError):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
-from system.errors import BadSeal, NewerFormat, NotARoot, RootInUse, raising_storage_full
+from system.errors import BadSeal, NewerFormat, NotARoot, RaisingStorageFull, RootInUse
 from system.ports import File, FileSystem, Ids, JsonObject, OpenMode
 from system.storage.atomic_file import read_whole, sweep_temporaries, write_atomic
 from system.storage.codec import seal, unseal
@@ -66,7 +66,7 @@ class Root:
         # Nothing is created in a directory that is no root.
         lock = take_lock(files, lambda: _known_root_id(files, files.listdir("")))
         try:
-            with raising_storage_full(LOCK):
+            with RaisingStorageFull(LOCK):
                 # Read now: the previous holder of the lock may have made a root, or its database.
                 names = files.listdir("")
                 root_id = _known_root_id(files, names)

@@ -18,7 +18,7 @@ from system.durable.schema import APPLICATION_ID, CREATED, MIGRATIONS, VERSION
 from system.durable.seconds import SteadyClock
 from system.durable.sqlite_log import damaged_at, is_ignored
 from system.durable.state import STATE, StateDatabase, Transaction, translated
-from system.errors import NewerFormat, RootInUse, raising_storage_full
+from system.errors import NewerFormat, RaisingStorageFull, RootInUse
 from system.ports import FileSystem, Host, OpenMode
 from system.storage.quarantine import move_aside
 from system.storage.transfer import read_all, write_all
@@ -128,7 +128,7 @@ def _renew_log(files: FileSystem) -> bool:
     """
     if files.kind(STATE_LOG) is None:
         return False
-    with raising_storage_full(STATE_LOG):
+    with RaisingStorageFull(STATE_LOG):
         log = files.open(STATE_LOG, OpenMode.WRITE)
         try:
             content = read_all(log)

@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 
 from system.errors import (
     NewerFormat,
+    RaisingStorageFull,
     SessionNotFound,
     SessionRecordDamaged,
     StorageFull,
-    raising_storage_full,
 )
 from system.ports import Host
 from system.sessions.session import SessionRecord, decode_record, encode_record
@@ -66,7 +66,7 @@ class SessionStore:
         """
         encoded = encode_record(record)
         directory = self.directory_of(record.session_id)
-        with raising_storage_full(directory):
+        with RaisingStorageFull(directory):
             make_durable_directory(self._files, self.directory)
             if self._files.kind(directory) is None:
                 self._files.mkdir(directory)

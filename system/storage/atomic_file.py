@@ -13,7 +13,7 @@ from contextlib import suppress
 from posixpath import join
 from typing import Final
 
-from system.errors import raising_storage_full
+from system.errors import RaisingStorageFull
 from system.ports import File, FileSystem, Ids, OpenMode
 from system.storage.path import name_of, parent_of
 from system.storage.transfer import read_all, write_all
@@ -40,7 +40,7 @@ def write_atomic(files: FileSystem, path: str, data: bytes, ids: Ids) -> None:
     Raises ``StorageFull`` or ``OSError``. The old file is then untouched, unless the sync of
     the directory failed: then the new content is visible, and a power cut may leave either.
     """
-    with raising_storage_full(path):
+    with RaisingStorageFull(path):
         replace_file(files, path, data, ids)
         files.sync_dir(parent_of(path))
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from system.errors import BadSeal, LogDamaged, LogStopped, raise_if_full, raising_storage_full
+from system.errors import BadSeal, LogDamaged, LogStopped, RaisingStorageFull, raise_if_full
 from system.ports import Host, JsonObject, OpenMode
 from system.storage.atomic_file import replace_file
 from system.storage.framing import Framing, LineWriter, pending_path
@@ -184,7 +184,7 @@ class EventLog:
             path, self.session_id, self._host.clock.wall_ns(), self.last_seq, self.last_seq,
             [(SNAPSHOT, data)],
         )  # fmt: skip
-        with raising_storage_full(path):
+        with RaisingStorageFull(path):
             replace_file(files, path, encoded, self._host.ids)
         # The next boot reads the new segment if it exists, so nothing more is written to this one.
         self._stopped = "the beginning of a segment was interrupted"

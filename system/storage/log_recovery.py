@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from system.errors import LogMissing, raising_storage_full
+from system.errors import LogMissing, RaisingStorageFull
 from system.ports import FileSystem, Ids, OpenMode
 from system.storage.atomic_file import read_whole, sweep_temporaries, write_atomic
 from system.storage.durable_directory import make_durable_directory
@@ -102,7 +102,7 @@ class ExaminedLog:
         be repeated.
         """
         directory, name = parent_of(path), name_of(path)
-        with raising_storage_full(path):
+        with RaisingStorageFull(path):
             swept = []
             if names is None:
                 names = _names_in(files, directory)
@@ -121,7 +121,7 @@ class ExaminedLog:
 
     def settle(self) -> RecoveredLog:
         """Save damaged bytes, repair the log and make it durable; raises as ``read``."""
-        with raising_storage_full(self.path):
+        with RaisingStorageFull(self.path):
             return self._settled()
 
     def _settled(self) -> RecoveredLog:

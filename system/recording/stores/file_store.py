@@ -9,7 +9,7 @@ from functools import partial
 from posixpath import join
 from typing import Final
 
-from system.errors import NewerFormat, StorageError, raising_storage_full
+from system.errors import NewerFormat, RaisingStorageFull, StorageError
 from system.ports import FileKind, Host
 from system.recording.executions.execution import Execution
 from system.recording.executions.spool import chunks
@@ -83,7 +83,7 @@ class FileExecutionStore:
         record = still_invalidated(record, self._own_record(record.execution_id))
         if not self._is_durable:
             # The log creates the directory too, and may not have synced it yet.
-            with raising_storage_full(self.base_path):
+            with RaisingStorageFull(self.base_path):
                 make_durable_directory(self._host.files, self.base_path)
                 self._make_scratch()
             self._is_durable = True
@@ -93,7 +93,7 @@ class FileExecutionStore:
         if self._compressed and is_expandable(data) and files.kind(path) is None:
             path, data = path + COMPRESSED, compressed(data)
         content = chunks([data])
-        with raising_storage_full(path):
+        with RaisingStorageFull(path):
             replace_by_pieces(files, path, content, self._host.ids, self._scratch)
         self.note(record)
         self.sync()
@@ -110,7 +110,7 @@ class FileExecutionStore:
 
         Raises as ``save``.
         """
-        with raising_storage_full(self.base_path):
+        with RaisingStorageFull(self.base_path):
             scratch = self.base_path if self._scratch is None else self._scratch
             self.packs.write(number, executions, self._host.ids, scratch)
 
@@ -126,13 +126,13 @@ class FileExecutionStore:
 
     def sync(self) -> None:
         """Make the names of all records durable; raises as ``save``."""
-        with raising_storage_full(self.base_path):
+        with RaisingStorageFull(self.base_path):
             self._host.files.sync_dir(self.base_path)
 
     def make_directory(self) -> None:
         """Make the directory durably if it is missing; raises as ``save``."""
         files = self._host.files
-        with raising_storage_full(self.base_path):
+        with RaisingStorageFull(self.base_path):
             if files.kind(self.base_path) is not FileKind.DIRECTORY:
                 make_durable_directory(files, self.base_path)
 
