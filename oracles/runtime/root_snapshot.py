@@ -72,6 +72,7 @@ def _archived_in(path: str) -> str:
     return found[1] if found else ""
 
 
+@lru_cache(maxsize=256)
 def _user_segment(path: str) -> int | None:
     """Return the number of a segment of the log of USER."""
     if path == USER_LOG:

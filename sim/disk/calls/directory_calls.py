@@ -83,7 +83,7 @@ class DirectoryCalls(StatCalls):
         name, directory_fd = path_name(path, "readlink"), directory_descriptor(dir_fd)
         if not name.text and directory_fd is not None:
             # readlinkat(2) takes an empty path (LOOKUP_EMPTY), and looks at the descriptor.
-            self._file(directory_fd, path)
+            self._file(directory_fd, path=path)
         inode = self._resolve(name, directory_fd, path, follow=False)
         if not inode.link_text:
             raise os_error(errno.EINVAL, path)
@@ -97,7 +97,7 @@ class DirectoryCalls(StatCalls):
 
     def fchdir(self, fd: int | HasFileno) -> None:
         """Make an open directory the one that relative paths start from."""
-        self._enter(self._cache[self._file(fd, convert=file_descriptor).number])
+        self._enter(self._cache[self._file(fd, file_descriptor).number])
 
     def getcwd(self) -> str:
         """Return the absolute path of the current directory."""

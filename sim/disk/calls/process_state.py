@@ -113,8 +113,8 @@ class ProcessState:
     def _file(
         self,
         descriptor: int | HasFileno,
-        path: object = None,
         convert: Callable[[Any], int] = c_int,
+        path: object = None,
     ) -> OpenFile:
         """Return the open file description of a descriptor; EBADF if there is none.
 
@@ -204,7 +204,7 @@ class ProcessState:
         if where == NO_DESCRIPTOR:
             self._must_live()
             raise os_error(errno.EFAULT, path)
-        return self._cache[self._file(where, path).number]
+        return self._cache[self._file(where, path=path).number]
 
     def _text(self, where: PathName | int) -> str:
         """Return the path that the journal shows for a call on ``where``, which was found."""

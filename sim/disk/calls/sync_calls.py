@@ -21,11 +21,11 @@ class SyncCalls(ProcessState):
 
     def fsync(self, fd: int | HasFileno) -> None:
         """Make the content and the attributes of an inode durable."""
-        self._sync(self._file(fd, convert=file_descriptor))
+        self._sync(self._file(fd, file_descriptor))
 
     def fdatasync(self, fd: int | HasFileno) -> None:
         """Make the content of an inode durable, and the attributes that reading it needs."""
-        self._sync(self._file(fd, convert=file_descriptor), data_only=True)
+        self._sync(self._file(fd, file_descriptor), data_only=True)
 
     def sync(self) -> None:
         """Make everything durable."""
@@ -37,9 +37,7 @@ class SyncCalls(ProcessState):
         self._must_live()
         self._sync(file, data_only=True, start=start, end=end)
 
-    def _sync(
-        self, file: OpenFile, *, data_only: bool = False, start: int = 0, end: int = 0
-    ) -> None:
+    def _sync(self, file: OpenFile, data_only: bool = False, start: int = 0, end: int = 0) -> None:
         """Sync, or report once an error that another description met since the last sync.
 
         With ``end``, only the data in the pages from byte ``start`` up to ``end`` is synced.
