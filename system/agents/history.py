@@ -257,18 +257,19 @@ class History:
 
     def _message_enqueued(self, data: JsonObject) -> None:
         message = Message.from_data(data)
-        self.enqueued.add(message.message_id)
-        self.pending[message.message_id] = message
-        if message.sender == USER:
-            self.from_user.add(message.message_id)
-        self.sources.add(message.sender)
-        if message.sender != RUNTIME and message.kind not in UNANSWERED:
-            self.senders.add(message.sender)
-        if message.kind is MessageKind.RESPONSE:
-            self.completed_children.add(message.sender)
-        elif message.kind is MessageKind.REMINDER:
-            self.reminders.pop(message.message_id, None)
-        elif message.kind is MessageKind.SYSTEM and isinstance(message.payload, dict):
+        message_id, sender, kind = message.message_id, message.sender, message.kind
+        self.enqueued.add(message_id)
+        self.pending[message_id] = message
+        if sender == USER:
+            self.from_user.add(message_id)
+        self.sources.add(sender)
+        if sender != RUNTIME and kind not in UNANSWERED:
+            self.senders.add(sender)
+        if kind is MessageKind.RESPONSE:
+            self.completed_children.add(sender)
+        elif kind is MessageKind.REMINDER:
+            self.reminders.pop(message_id, None)
+        elif kind is MessageKind.SYSTEM and isinstance(message.payload, dict):
             # A recovery notice. Another turn may have begun before the notice was written.
             for turn_id in strings(message.payload.get("lost_turns")):
                 self.abandon_turn(turn_id, counts=True)

@@ -44,16 +44,15 @@ class EventLog:
         self.path = path
         self.session_id = session_id
         self.report = recovered.report
-        self.recovered = recovered.lines
-        self.last_seq = recovered.last_seq
+        self.recovered = lines = recovered.lines
+        self.last_seq = self._durable_seq = recovered.last_seq
         self.number = recovered.number
-        self._durable_seq = recovered.last_seq
         self._host = host
         self._framing = framing
         self._stopped: str | None = None
-        first = recovered.lines[0] if recovered.lines else None
+        first = lines[0] if lines else None
         snapshot = first if first is not None and first.event == SNAPSHOT else None
-        self._first_seq = snapshot.seq if snapshot else self.last_seq - len(recovered.lines)
+        self._first_seq = snapshot.seq if snapshot else self.last_seq - len(lines)
         self._snapshot_bytes = len(encode_line(snapshot, path)) if snapshot else 0
         self._size_bytes = recovered.size_bytes
         self._file, self._writer = self._writers()

@@ -9,7 +9,8 @@ setgid bits of a file grant nothing; they are set and cleared as on Linux.
 from __future__ import annotations
 
 import stat
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 from sim.disk.cache.inode import Inode
 
@@ -23,7 +24,8 @@ _SHARED: Final = stat.S_ISVTX | stat.S_IWOTH
 _SETGID_EXECUTABLE: Final = stat.S_ISGID | stat.S_IXGRP
 
 
-class Identity(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Identity:
     """The user and the groups of a process; ``groups`` may contain ``gid`` or not."""
 
     uid: int = 0
