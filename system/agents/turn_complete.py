@@ -37,7 +37,8 @@ class Subscription(NamedTuple):
     target: str
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, for a frozen class sets each field by a call, and a recovery makes many turns.
+@dataclass(slots=True)
 class TurnComplete:
     """All effects of a committed turn; the tables in ``docs/file-formats.md`` have the members.
 
@@ -46,7 +47,7 @@ class TurnComplete:
     watermark at the commit: the outboxes of all lines of this log up to that number were
     dispatched. ``trigger_id`` is the trigger that the turn has handled, and so settles; ``work``
     are its other changes of ``state.db``, apart from reminders. ``has_state_entries``: its outbox
-    has entries for ``state.db``.
+    has entries for ``state.db``. A committed turn never changes.
     """
 
     turn_id: str
@@ -67,13 +68,12 @@ class TurnComplete:
     trigger_id: str | None = None
     work: TurnWork = NO_WORK
 
-    has_state_entries: bool = field(init=False, default=False)
+    has_state_entries: bool = field(init=False)
 
     def __post_init__(self) -> None:
         """Compute ``has_state_entries``, which is False for most lines."""
         has_changes = self.reminders or self.cancelled or self.work is not NO_WORK
-        if has_changes or self.trigger_id is not None:
-            object.__setattr__(self, "has_state_entries", True)
+        self.has_state_entries = bool(has_changes) or self.trigger_id is not None
 
     def data(self) -> JsonObject:
         """Return the data of the line."""
