@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from oracles.violation import CheckFailed, UnreadableAfterCrash, Violation
-from powercut.explorer.exits import exits_refused
+from powercut.explorer.exits import ExitsRefused
 from powercut.explorer.running_check import running_check
 from powercut.place import Stack
 from powercut.user_function import refuse_verdict
@@ -32,7 +32,7 @@ def violation_raised(check: Callable[[], object]) -> Violation | None:
     ``os._exit``. ``Stopped`` is raised if it is interrupted.
     """
     try:
-        with running_check(), exits_refused():
+        with running_check(), ExitsRefused():
             refuse_verdict("the check", check())
     except BaseException as error:
         if not is_of_program(error):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias, cast
 
 from oracles.history import History
-from powercut.explorer.exits import exits_refused
+from powercut.explorer.exits import ExitsRefused
 from powercut.explorer.limits import Limits
 from powercut.explorer.unmodified import (
     UnmodifiedWorkload,
@@ -80,7 +80,7 @@ def record(
     recorder = PlaceRecorder(disk)
     history = History(lambda: disk.operations, recorder.here)
     try:
-        with _sandboxed(), exits_refused():
+        with _sandboxed(), ExitsRefused():
             end_normally(cast("ProcessWorkload", workload), Process(disk), history)
     except BaseException as error:
         if not is_of_program(error):
