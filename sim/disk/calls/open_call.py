@@ -41,8 +41,10 @@ class OpenCall(ProcessState):
         interposer = self.disk.descriptor_interposer
         if interposer is not None:
             interposer.opening(name.text, len(self._files))
-        inode_of = self._unnamed if decoded.unnamed else self._named
-        inode = inode_of(name, dir_fd, decoded, mode, path)
+        if decoded.unnamed:
+            inode = self._unnamed(name, dir_fd, decoded, mode, path)
+        else:
+            inode = self._named(name, dir_fd, decoded, mode, path)
         file = OpenFile()
         file.number = number = inode.number
         file.path = name.text
