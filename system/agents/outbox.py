@@ -6,7 +6,6 @@ them again, after a crash, changes nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
 from system.agents import event
@@ -22,8 +21,7 @@ _CONTROL_EVENTS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Spawn:
+class Spawn(NamedTuple):
     """An outbox entry: a child; ``bootstrap_id`` is the id of its first message."""
 
     agent_id: str
@@ -36,20 +34,12 @@ class Spawn:
 
     def data(self) -> JsonObject:
         """Return the object in the turn's line."""
-        return {
-            "agent_id": self.agent_id,
-            "session_id": self.session_id,
-            "name": self.name,
-            "instructions": self.instructions,
-            "provider": self.provider,
-            "model": self.model,
-            "bootstrap_id": self.bootstrap_id,
-        }
+        return dict(self._asdict())
 
     @classmethod
     def from_data(cls, data: JsonObject) -> Spawn:
         """Decode the result of ``data``; raise ``KeyError`` if a member is missing."""
-        return cls(**{name: str(data[name]) for name in cls.__slots__})
+        return cls._make([str(data[name]) for name in cls._fields])
 
 
 class Control(NamedTuple):
@@ -102,7 +92,7 @@ class Outbox(NamedTuple):
                 tuple([Control.from_data(control) for control in objects(data.get("controls"))]),
             )
         except (KeyError, TypeError, ValueError) as error:
-            blank: JsonObject = dict.fromkeys(Spawn.__slots__, "")
+            blank: JsonObject = dict.fromkeys(Spawn._fields, "")
             named = [Spawn.from_data({**blank, **spawn}) for spawn in spawned]
             return cls(spawned=tuple(named), foreign=repr(error))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
@@ -18,8 +17,7 @@ class PendingVerdict(Enum):
     AHEAD = "lines before it are missing; it was put aside"
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
+class Damage(NamedTuple):
     """Bytes that are no line, moved from the file at ``path`` to the file ``quarantine``.
 
     ``offset`` and ``size_bytes`` refer to the file before its repair. ``tail`` is true if no
