@@ -11,7 +11,7 @@ from powercut.explorer.page_cache import PageCache
 from sim.disk.cache.operation import DropPages, Write
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
-from sim.disk.crash.micro_operation import MicroOperation, MoveName, UnlinkName, WriteBlock
+from sim.disk.crash.micro_operation import LinkName, MicroOperation, MoveName, WriteBlock
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.survivor_set import check_legal
 from sim.disk.crash.unsynced import Unsynced
@@ -151,14 +151,14 @@ def is_left(
 ) -> bool:
     """Return whether a piece, in its comparable form, is among those of another journal.
 
-    A barrier may begin the log tree of btrfs. Then a rename into another directory is in parts, of
-    which the removal of the old name survives last.
+    A barrier may begin the log tree of btrfs. Then a rename into another directory is in parts, and
+    it is left as a whole if its new name is, which the removal of the old one needs.
     """
     same = comparable(piece, numbers)
     if same in left or not isinstance(same, MoveName):
         return same in left
-    number, inode, directory, name, to_directory, *_ = same
-    return UnlinkName(number, inode, directory, name, to_directory) in left
+    number, inode, _, _, directory, name, replaced, *_ = same
+    return LinkName(number, inode, directory, name, replaced) in left
 
 
 def image_at(journal: Journal, model: PersistenceModel, point: CrashPoint) -> Image:

@@ -4,7 +4,7 @@ Exploring the changed journal would run the check again. A barrier makes some im
 and no others possible, so it is enough to find the failing images that are still possible. If all
 images of the recording are known, and are few, and no recovery was crashed, those of the changed
 journal are searched anew. Otherwise each failure is sought at its own crash point, and an equal
-image of another crash point is missed. On btrfs, where the first barrier ends the order of names,
+image of another crash point is missed. On btrfs, where the first barrier begins a log tree,
 images that only the changed journal allows are unknown.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Final
 
 from faults.crash_point import CrashKind, CrashPoint, Phase
@@ -28,7 +28,7 @@ from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Exploration, Failure
 from powercut.fuse.crash_search import search
 from sim.disk.crash.journal import Journal
-from sim.disk.crash.micro_operation import ForgetName, MicroOperation, NameChange
+from sim.disk.crash.micro_operation import ForgetName, MicroOperation, MoveName, NameChange
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.state_space import StateSpace
 from sim.disk.crash.survivor_set import SurvivorSet
@@ -127,7 +127,8 @@ def _at(point: CrashPoint, done: int, numbers: Sequence[int]) -> CrashPoint:
 class _Places:
     """The places of the pieces ``micros`` of a recording among those of the changed journal.
 
-    A barrier may change the pieces that a later change of names has.
+    A barrier may change the pieces that a later change of names has. A rename that it cuts in parts
+    is lost with all of them.
     """
 
     def __init__(
@@ -136,9 +137,15 @@ class _Places:
         numbers: Sequence[int],
         changed: Sequence[MicroOperation],
     ) -> None:
-        index = {comparable(piece): place for place, piece in enumerate(changed)}
-        self._places = [index.get(comparable(piece, numbers)) for piece in micros]
-        known = set(self._places)
+        index = {comparable(piece): (place,) for place, piece in enumerate(changed)}
+        parts: dict[int, tuple[int, ...]] = {}
+        for place, piece in enumerate(changed):
+            parts[piece.operation] = (*parts.get(piece.operation, ()), place)
+        self._places = [
+            index.get(same, parts.get(same.operation, ()) if isinstance(same, MoveName) else ())
+            for same in (comparable(piece, numbers) for piece in micros)
+        ]
+        known = set(chain.from_iterable(self._places))
         self._added = [
             place
             for place, piece in enumerate(changed)
@@ -151,15 +158,11 @@ class _Places:
         Pieces that only the changed journal has survive in the first one, and are lost in others.
         """
         places = self._places
-        lost = [each for each in map(places.__getitem__, survivors.lost) if each is not None]
-        torn = [(places[each], kept) for each, kept in survivors.torn]
-        stale = [places[each] for each in survivors.stale]
+        lost = [place for each in survivors.lost for place in places[each]]
+        torn = tuple((place, kept) for each, kept in survivors.torn for place in places[each])
+        stale = tuple(place for each in survivors.stale for place in places[each])
         for more in self._losses():
-            yield SurvivorSet(
-                tuple(sorted((*lost, *more))),
-                tuple((each, kept) for each, kept in torn if each is not None),
-                tuple(each for each in stale if each is not None),
-            )
+            yield SurvivorSet(tuple(sorted((*lost, *more))), torn, stale)
 
     def _losses(self) -> Iterator[tuple[int, ...]]:
         """Yield the sets of added pieces that are lost together."""

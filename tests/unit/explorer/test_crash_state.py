@@ -53,9 +53,9 @@ def test_a_rename_that_is_in_parts_behind_a_barrier_is_left() -> None:
     (whole,), (name, removal) = _moved_behind(""), _moved_behind("o")
     numbers = [0, 2]
     assert is_left(whole, {name, removal}, numbers)
-    assert is_left(whole, {removal}, numbers)
-    assert not is_left(whole, {name}, numbers)
-    assert not is_left(whole, {removal})
+    assert not is_left(whole, {removal}, numbers)
+    assert is_left(whole, {name}, numbers)
+    assert not is_left(whole, {name})
     assert is_left(whole, {whole})
     assert is_left(removal, {removal})
     assert not is_left(name, {removal})
