@@ -165,7 +165,7 @@ def unseal(line: bytes) -> JsonObject:
     """Return the object in a sealed line without its ``crc``; ``BadSeal`` gives the reason."""
     body = line[:-_SEAL_BYTES] + b"}"
     actual = crc32(body)
-    if line[-_SEAL_BYTES:] != _SEALED % actual:
+    if not line.endswith(_SEALED % actual):
         raise BadSeal(_foreign(line) or _bad_crc(line, actual))
     try:
         # ``decode`` would also skip white space, which takes half as long again.
