@@ -17,8 +17,8 @@ def images_of_models(
 ) -> dict[str, Search]:
     """Return the distinct images of each model, by its name.
 
-    ``runs`` is shown several times a second how many models are searched. Raises ``Stopped`` as
-    its ``tick``.
+    ``runs.show`` is called several times a second with the number of models that are done. Raises
+    ``Stopped`` as ``runs.tick``.
     """
     processes = min(runs.processes, len(models))
     found: dict[str, Search] = {}

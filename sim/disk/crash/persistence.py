@@ -180,9 +180,9 @@ class PersistenceModel:
 
     @property
     def without_log_tree(self) -> PersistenceModel:
-        """The model to use while there is no log tree: a commit writes all names as they are.
+        """The model while there is no log tree: a commit in the background writes all names.
 
-        It has ``ALWAYS`` or ``NEVER``. If one rename is in the log in parts, no rename is without.
+        ``UNTIL_FSYNC`` becomes ``ALWAYS``, and renames in ``SOME`` parts become those of ``NONE``.
         """
         if self.metadata_in_order is not MetadataInOrder.UNTIL_FSYNC:
             return self
